@@ -1,0 +1,281 @@
+//! What can go wrong with a read: a stable code for programs, a message for the model.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+use std::{error, fmt, io};
+
+use crate::escape::Shown;
+use crate::file::FileKind;
+use crate::render::ByteCount;
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a read failed.
+///
+/// [`code`](Self::code) is for programs and never changes for one kind of failure; `Display` is for the model: it names what was
+/// asked relative to the root, escaped and shortened, and never a link's target or anything else that lies outside the root.
+///
+/// | code | when |
+/// |---|---|
+/// | `invalid_argument` | the request breaks a rule, whatever it names |
+/// | `outside_root` | the path, or a link on its way, leaves the root |
+/// | `not_found` | nothing is there, or a file stands where a directory is needed |
+/// | `not_a_file` | a directory, FIFO, socket or device |
+/// | `permission_denied` | the operating system refuses, or would |
+/// | `too_many_links` | more than 40 symbolic links on the way |
+/// | `busy` | a lease on the file, or a read that would block |
+/// | `resource_limit` | no file handles or memory left, or more than 256 path components |
+/// | `binary` | a NUL in the first 8 KiB, or a byte order mark of UTF-16 |
+/// | `offset_beyond_end` | the file has fewer lines |
+/// | `line_too_long` | the first line alone is over the byte budget |
+/// | `cancelled` | the caller stopped the read |
+/// | `deadline` | the read took longer than the application allows |
+/// | `io` | any other error of the operating system |
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    asked: Option<Asked>,
+    source: Option<io::Error>,
+}
+
+/// The path of a request as it was given and as its text normalises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) input: String,
+    /// Relative to the root; `None` where that would tell more than the request did.
+    pub(crate) path: Option<String>,
+}
+
+impl Asked {
+    pub(crate) fn new(input: &OsStr, path: Option<&OsStr>) -> Self {
+        let text = |name: &OsStr| name.to_string_lossy().into_owned();
+        Self { input: text(input), path: path.map(text) }
+    }
+}
+
+/// The kind of a failure, with its facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The request, or a limit of the application, breaks a rule.
+    InvalidArgument {
+        /// The whole message: the field, the rule, and where it helps what was found.
+        reason: String,
+    },
+    /// The path leaves the root, by its text or through a link.
+    OutsideRoot,
+    /// Nothing is there, or a file stands where a directory is needed.
+    NotFound,
+    /// Something other than a regular file is there.
+    NotAFile(FileKind),
+    /// The operating system refuses, or would refuse if it walked the path itself.
+    PermissionDenied,
+    /// More than 40 symbolic links on the way.
+    TooManyLinks,
+    /// The file is under a lease, or a read would block.
+    Busy,
+    /// The process, or the walk, may use no more of something.
+    ResourceLimit(Resource),
+    /// The file is no text.
+    Binary {
+        /// What the file's first bytes say it is, where they are well known.
+        format: Option<&'static str>,
+        /// The file's size in bytes, where it is known.
+        size: Option<u64>,
+    },
+    /// The first line asked for lies behind the last.
+    OffsetBeyondEnd {
+        /// The line asked for.
+        offset: u64,
+        /// Lines in the file.
+        total: u64,
+    },
+    /// The first line of the window alone is over the byte budget.
+    LineTooLong {
+        /// Its number.
+        line: u64,
+        /// The budget in bytes.
+        max_bytes: u64,
+    },
+    /// The caller stopped the read.
+    Cancelled,
+    /// The read took longer than the application allows.
+    Deadline {
+        /// How long it may take.
+        allowed: Duration,
+    },
+    /// Another error of the operating system; [`source`](error::Error::source) has it.
+    Io,
+}
+
+/// What ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resource {
+    /// File handles of the process or the machine (`EMFILE`, `ENFILE`).
+    FileHandles,
+    /// Memory of the kernel (`ENOMEM`).
+    Memory,
+    /// Path components that one walk may take, links' included.
+    Components {
+        /// The most that are allowed.
+        limit: usize,
+    },
+}
+
+impl Error {
+    /// An error of the operating system as the cause of `kind`.
+    pub(crate) fn caused(kind: ErrorKind, source: impl Into<io::Error>) -> Self {
+        Self(Box::new(Inner { kind, asked: None, source: Some(source.into()) }))
+    }
+
+    pub(crate) fn invalid(reason: impl Into<String>) -> Self {
+        ErrorKind::InvalidArgument { reason: reason.into() }.into()
+    }
+
+    /// Adds the request's path, once, in the layer that knows it.
+    pub(crate) fn asked(mut self, asked: impl FnOnce() -> Asked) -> Self {
+        self.0.asked.get_or_insert_with(asked);
+        self
+    }
+
+    /// What happened, to match on.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The stable code of the kind, one of the table above.
+    ///
+    /// ```
+    /// let error = capread::Limits::default().max_lines(0).unwrap_err();
+    /// assert_eq!(error.code(), "invalid_argument");
+    /// assert_eq!(error.to_string(), "max_lines must be a positive integer");
+    /// ```
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self.0.kind {
+            ErrorKind::InvalidArgument { .. } => "invalid_argument",
+            ErrorKind::OutsideRoot => "outside_root",
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::NotAFile(_) => "not_a_file",
+            ErrorKind::PermissionDenied => "permission_denied",
+            ErrorKind::TooManyLinks => "too_many_links",
+            ErrorKind::Busy => "busy",
+            ErrorKind::ResourceLimit(_) => "resource_limit",
+            ErrorKind::Binary { .. } => "binary",
+            ErrorKind::OffsetBeyondEnd { .. } => "offset_beyond_end",
+            ErrorKind::LineTooLong { .. } => "line_too_long",
+            ErrorKind::Cancelled => "cancelled",
+            ErrorKind::Deadline { .. } => "deadline",
+            ErrorKind::Io => "io",
+        }
+    }
+
+    /// The path as it was asked for, where the request had one; bytes that are no UTF-8 are replaced.
+    #[must_use]
+    pub fn input(&self) -> Option<&str> {
+        self.0.asked.as_ref().map(|asked| asked.input.as_str())
+    }
+
+    /// What the path asked for normalises to by its text, relative to the root, where it can be told: `../x` for `a/../../x`, and
+    /// `None` for an absolute path outside.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        self.0.asked.as_ref()?.path.as_deref()
+    }
+
+    /// The error number of the operating system, where one was the cause.
+    #[must_use]
+    pub fn raw_os_error(&self) -> Option<i32> {
+        self.0.source.as_ref()?.raw_os_error()
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self(Box::new(Inner { kind, asked: None, source: None }))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("asked", &self.0.asked)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| source as _)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Shown(self.path().or(self.input()).unwrap_or("file"));
+        match &self.0.kind {
+            ErrorKind::InvalidArgument { reason } => f.write_str(reason),
+            ErrorKind::OutsideRoot => self.fmt_outside(f),
+            ErrorKind::NotFound => write!(f, "File does not exist: {name}"),
+            ErrorKind::NotAFile(kind) => write!(f, "Not a regular file: {name} ({kind})"),
+            ErrorKind::PermissionDenied => write!(f, "Permission denied: {name}"),
+            ErrorKind::TooManyLinks => write!(f, "Too many symbolic links: {name}"),
+            ErrorKind::Busy => write!(f, "File is busy: {name}"),
+            ErrorKind::ResourceLimit(resource) => resource.fmt(f),
+            ErrorKind::Binary { format, size } => fmt_binary(f, *format, *size),
+            ErrorKind::OffsetBeyondEnd { offset, total } => {
+                write!(f, "Offset {offset} is beyond end of file ({total} lines total)")
+            }
+            ErrorKind::LineTooLong { line, max_bytes } => {
+                write!(f, "A single line exceeds the read byte limit (line {line} is over {}).", ByteCount(*max_bytes))
+            }
+            ErrorKind::Cancelled => f.write_str("Operation aborted"),
+            ErrorKind::Deadline { allowed } => write!(f, "Read took longer than {} s", allowed.as_secs_f64()),
+            ErrorKind::Io => self.fmt_io(f, &name),
+        }
+    }
+}
+
+impl Error {
+    fn fmt_outside(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Path is outside the allowed root: {}", Shown(self.input().unwrap_or("file")))?;
+        match self.path() {
+            Some(path) if Some(path) != self.input() => write!(f, " (resolves to {})", Shown(path)),
+            _ => Ok(()),
+        }
+    }
+
+    /// `Cannot read x: <OS message>`, without the number that the standard library adds to that message.
+    fn fmt_io(&self, f: &mut fmt::Formatter<'_>, name: &Shown<'_>) -> fmt::Result {
+        let Some(source) = &self.0.source else { return write!(f, "Cannot read {name}") };
+        let message = source.to_string();
+        let message = message.split_once(" (os error").map_or(message.as_str(), |(message, _)| message);
+        write!(f, "Cannot read {name}: {message}")
+    }
+}
+
+fn fmt_binary(f: &mut fmt::Formatter<'_>, format: Option<&str>, size: Option<u64>) -> fmt::Result {
+    f.write_str("Binary files are not supported by read")?;
+    match (format, size) {
+        (Some(format), Some(size)) => write!(f, " ({format}, {size} bytes)"),
+        (Some(format), None) => write!(f, " ({format})"),
+        (None, Some(size)) => write!(f, " ({size} bytes)"),
+        (None, None) => Ok(()),
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FileHandles => f.write_str("Out of file handles"),
+            Self::Memory => f.write_str("Out of memory"),
+            Self::Components { limit } => write!(f, "Too many path components (more than {limit})"),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The lexical fence: the path of a request becomes a [`RelPath`], or is refused, by its text alone.
+//!
+//! No system call happens here. What the text says is all that is decided: what the names lead to is the walk's affair.
+
+mod windows;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Asked, Error, ErrorKind, Result};
+use crate::escape::Shown;
+
+/// Longest path of a request, in bytes: `PATH_MAX` of Linux, `path_resolution(7)`.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// Longest name, in bytes: `NAME_MAX` of Linux, and of nearly every file system.
+const MAX_COMPONENT_BYTES: usize = 255;
+
+/// A path relative to the root: names only, without `.`, `..` or empty components, each at most 255 bytes. The root itself has none.
+///
+/// Only a root's fence makes one, from the text of a request; it is a statement about the text, not about what is there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RelPath(Vec<OsString>);
+
+impl RelPath {
+    /// The path, its names separated by `/`; `.` is the root itself.
+    #[must_use]
+    pub fn to_path_buf(&self) -> PathBuf {
+        if self.0.is_empty() { PathBuf::from(".") } else { self.0.iter().collect() }
+    }
+
+    pub(crate) fn components(&self) -> &[OsString] {
+        &self.0
+    }
+
+    /// What an error tells of a request for this path.
+    pub(crate) fn asked_as(&self, input: &Path) -> Asked {
+        Asked::new(input.as_os_str(), Some(self.to_path_buf().as_os_str()))
+    }
+
+    fn new(names: &[&[u8]]) -> Self {
+        Self(names.iter().map(|name| os_string(name)).collect())
+    }
+}
+
+/// How a platform writes paths. Both are compiled and tested on every platform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// `/` separates; any other byte belongs to a name.
+    Unix,
+    /// `/` and `\` separate; prefixes, streams, devices, trailing dots and spaces have meanings that are refused.
+    Windows,
+}
+
+impl Syntax {
+    pub(crate) const fn native() -> Self {
+        if cfg!(windows) { Self::Windows } else { Self::Unix }
+    }
+
+    fn split(self, path: &[u8]) -> Result<Split<'_>> {
+        match self {
+            Self::Unix => Ok(Split {
+                anchor: if path.first() == Some(&b'/') { Anchor::Rooted } else { Anchor::Relative },
+                components: components(path, |byte| byte == b'/'),
+            }),
+            Self::Windows => windows::split(path),
+        }
+    }
+
+    fn same_name(self, a: &[u8], b: &[u8]) -> bool {
+        match self {
+            Self::Unix => a == b,
+            // Spells the root's own name only; what lies below is compared by the file system.
+            Self::Windows => a.eq_ignore_ascii_case(b),
+        }
+    }
+}
+
+/// A path taken apart, `.` and empty components left out.
+struct Split<'a> {
+    anchor: Anchor,
+    components: Vec<&'a [u8]>,
+}
+
+/// Where a path starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Anchor {
+    Relative,
+    /// At the top of the file system, or on Windows of the root's own drive or share.
+    Rooted,
+    /// At the top of a drive or share (Windows): `c:` or `server\share`, in lower case.
+    Prefixed(Vec<u8>),
+}
+
+fn components(path: &[u8], separates: impl Fn(u8) -> bool) -> Vec<&[u8]> {
+    path.split(|byte| separates(*byte)).filter(|name| !name.is_empty() && *name != b".").collect()
+}
+
+/// The names of one root, against which the text of paths is judged.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    syntax: Syntax,
+    /// Absolute paths that name the root. The first is the one that relative paths are joined to.
+    spellings: Vec<Spelling>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Spelling {
+    /// Drive or share; empty on Unix.
+    prefix: Vec<u8>,
+    components: Vec<Vec<u8>>,
+}
+
+impl Fence {
+    /// A fence around a root that `spellings`, absolute paths, name. Without any, it admits relative paths only.
+    #[must_use]
+    pub fn new(syntax: Syntax, spellings: &[PathBuf]) -> Self {
+        let spellings = spellings.iter().filter_map(|path| Spelling::parse(syntax, path)).collect();
+        Self { syntax, spellings }
+    }
+
+    /// Judges the text of a request.
+    pub fn admit(&self, request: &Path) -> Result<RelPath> {
+        let request = request.as_os_str();
+        let refused = |error: Error, path: Option<&OsStr>| error.asked(|| Asked::new(request, path));
+        let split = self.validate(request).map_err(|error| refused(error, None))?;
+        match &split.anchor {
+            Anchor::Relative => {
+                self.admit_relative(&split).map_err(|text| refused(ErrorKind::OutsideRoot.into(), Some(&text)))
+            }
+            Anchor::Rooted => {
+                let base = self.spellings.first().map_or(&b""[..], |base| &base.prefix);
+                self.admit_absolute(base, &split).ok_or_else(|| refused(ErrorKind::OutsideRoot.into(), None))
+            }
+            // A prefix names a device or a server. Only the root's own one is allowed.
+            Anchor::Prefixed(prefix) => self.admit_absolute(prefix, &split).ok_or_else(|| {
+                refused(Error::invalid("path must be relative, or absolute inside the root"), None)
+            }),
+        }
+    }
+
+    fn validate<'a>(&self, request: &'a OsStr) -> Result<Split<'a>> {
+        let bytes = request.as_encoded_bytes();
+        if bytes.is_empty() {
+            return Err(Error::invalid("path must not be empty"));
+        }
+        if bytes.contains(&0) {
+            return Err(Error::invalid("path must not contain a NUL byte"));
+        }
+        if bytes.len() > MAX_PATH_BYTES {
+            return Err(Error::invalid(format!("path must be at most {MAX_PATH_BYTES} bytes, found {}", bytes.len())));
+        }
+        let split = self.syntax.split(bytes)?;
+        match split.components.iter().find(|name| name.len() > MAX_COMPONENT_BYTES) {
+            None => Ok(split),
+            Some(name) => Err(Error::invalid(format!(
+                "a name in path must be at most {MAX_COMPONENT_BYTES} bytes, found {} ({})",
+                name.len(),
+                Shown(&String::from_utf8_lossy(name)),
+            ))),
+        }
+    }
+
+    fn admit_absolute(&self, prefix: &[u8], split: &Split<'_>) -> Option<RelPath> {
+        self.below_root(prefix, &normalise_absolute(split.components.iter().copied()))
+    }
+
+    /// Fails with what the text normalises to.
+    fn admit_relative(&self, split: &Split<'_>) -> Result<RelPath, OsString> {
+        let relative = Relative::normalise(&split.components);
+        if relative.ups == 0 {
+            return Ok(RelPath::new(&relative.names));
+        }
+        self.admit_above(split).ok_or_else(|| relative.to_text())
+    }
+
+    /// A relative path that goes above the root may come back to it by name.
+    fn admit_above(&self, split: &Split<'_>) -> Option<RelPath> {
+        let base = self.spellings.first()?;
+        let joined = base.components.iter().map(Vec::as_slice).chain(split.components.iter().copied());
+        self.below_root(&base.prefix, &normalise_absolute(joined))
+    }
+
+    fn below_root(&self, prefix: &[u8], absolute: &[&[u8]]) -> Option<RelPath> {
+        self.spellings
+            .iter()
+            .find_map(|root| root.strip(self.syntax, prefix, absolute))
+            .map(RelPath::new)
+    }
+
+    /// What is left of an absolute link target behind a spelling of the root, with its `..` still in it: those are for the walk.
+    /// `None` where the target, read from left to right, does not start with one.
+    pub(crate) fn below_root_in_target<'t>(&self, target: &'t [u8]) -> Option<&'t [u8]> {
+        self.spellings.iter().find_map(|root| root.strip_text(target))
+    }
+}
+
+impl Spelling {
+    fn parse(syntax: Syntax, path: &Path) -> Option<Self> {
+        let split = syntax.split(path.as_os_str().as_encoded_bytes()).ok()?;
+        let prefix = match split.anchor {
+            Anchor::Relative => return None,
+            Anchor::Rooted => Vec::new(),
+            Anchor::Prefixed(prefix) => prefix,
+        };
+        let components = normalise_absolute(split.components.into_iter()).into_iter().map(<[u8]>::to_vec).collect();
+        Some(Self { prefix, components })
+    }
+
+    fn strip<'p, 'a>(&self, syntax: Syntax, prefix: &[u8], path: &'p [&'a [u8]]) -> Option<&'p [&'a [u8]]> {
+        let (head, rest) = path.split_at_checked(self.components.len())?;
+        let same = self.prefix == prefix
+            && self.components.iter().zip(head).all(|(name, found)| syntax.same_name(name, found));
+        same.then_some(rest)
+    }
+
+    /// Like [`strip`](Self::strip) on a text that is not normalised: only `.` and doubled slashes may stand between the names.
+    fn strip_text<'t>(&self, target: &'t [u8]) -> Option<&'t [u8]> {
+        let mut names = self.components.iter();
+        let mut wanted = names.next();
+        let mut rest = target;
+        while let Some(name) = wanted {
+            let end = memchr::memchr(b'/', rest).unwrap_or(rest.len());
+            match &rest[..end] {
+                b"" | b"." if end < rest.len() => {}
+                found if found == name.as_slice() => wanted = names.next(),
+                _ => return None,
+            }
+            rest = rest.get(end + 1..).unwrap_or_default();
+        }
+        Some(rest)
+    }
+}
+
+/// `..` at the top of the file system stays there, as in the kernel.
+fn normalise_absolute<'a>(components: impl Iterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
+    let mut names = Vec::new();
+    for name in components {
+        if name == b".." {
+            names.pop();
+        } else {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// A relative path by its text: so many levels up, then names.
+struct Relative<'a> {
+    ups: usize,
+    names: Vec<&'a [u8]>,
+}
+
+impl<'a> Relative<'a> {
+    fn normalise(components: &[&'a [u8]]) -> Self {
+        let mut relative = Self { ups: 0, names: Vec::new() };
+        for name in components {
+            if *name != b".." {
+                relative.names.push(name);
+            } else if relative.names.pop().is_none() {
+                relative.ups += 1;
+            }
+        }
+        relative
+    }
+
+    fn to_text(&self) -> OsString {
+        let ups = std::iter::repeat_n(&b".."[..], self.ups);
+        os_string(&ups.chain(self.names.iter().copied()).collect::<Vec<_>>().join(&b'/'))
+    }
+}
+
+fn os_string(bytes: &[u8]) -> OsString {
+    OsStr::from_bytes(bytes).to_os_string()
+}

@@ -1,0 +1,95 @@
+//! How Windows takes a path apart, and the names that it would give a meaning of their own.
+//!
+//! The rules are those of "Naming Files, Paths, and Namespaces" in the Windows documentation. A name below the root that
+//! Windows would not take literally is refused, never rewritten.
+
+use super::{Anchor, Split, components};
+use crate::error::{Error, Result};
+use crate::escape::Shown;
+
+/// Names of devices in every directory, with any extension. `CONIN$` and `CONOUT$` are the console's two ends.
+const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
+
+/// Names of devices when one digit follows; the superscript digits count as digits.
+const NUMBERED_DEVICES: [&str; 2] = ["COM", "LPT"];
+const DEVICE_DIGITS: [&str; 12] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "¹", "²", "³"];
+
+pub(super) fn split(path: &[u8]) -> Result<Split<'_>> {
+    let (anchor, rest) = split_anchor(path)?;
+    let components = components(rest, is_separator);
+    match components.iter().find(|name| !is_literal(name)) {
+        None => Ok(Split { anchor, components }),
+        Some(name) => Err(not_allowed(name)),
+    }
+}
+
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b'/' | b'\\')
+}
+
+fn not_allowed(name: &[u8]) -> Error {
+    let name = String::from_utf8_lossy(name);
+    Error::invalid(format!("path has a name that Windows gives another meaning: {}", Shown(&name)))
+}
+
+fn split_anchor(path: &[u8]) -> Result<(Anchor, &[u8])> {
+    match path {
+        // The verbatim namespace; only drives and shares are names that a root can have there.
+        [a, b, b'?', c, rest @ ..] if [a, b, c].into_iter().all(|byte| is_separator(*byte)) => verbatim(rest),
+        [a, b, rest @ ..] if is_separator(*a) && is_separator(*b) => share(rest),
+        [letter, b':', rest @ ..] if letter.is_ascii_alphabetic() => drive(*letter, rest),
+        [a, rest @ ..] if is_separator(*a) => Ok((Anchor::Rooted, rest)),
+        _ => Ok((Anchor::Relative, path)),
+    }
+}
+
+fn verbatim(rest: &[u8]) -> Result<(Anchor, &[u8])> {
+    match rest {
+        [u, n, c, separator, rest @ ..] if [u, n, c].map(u8::to_ascii_uppercase) == *b"UNC" && is_separator(*separator) => {
+            share(rest)
+        }
+        [letter, b':', rest @ ..] if letter.is_ascii_alphabetic() => drive(*letter, rest),
+        _ => Err(not_allowed(rest)),
+    }
+}
+
+/// `C:x` is relative to a directory that the process has for each drive, which no request may depend on.
+fn drive(letter: u8, rest: &[u8]) -> Result<(Anchor, &[u8])> {
+    if rest.first().is_none_or(|byte| is_separator(*byte)) {
+        Ok((Anchor::Prefixed(vec![letter.to_ascii_lowercase(), b':']), rest))
+    } else {
+        Err(Error::invalid("path must not be relative to a drive"))
+    }
+}
+
+fn share(rest: &[u8]) -> Result<(Anchor, &[u8])> {
+    let mut parts = rest.splitn(3, |byte| is_separator(*byte));
+    let (server, share) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    // `\\.\` is the namespace of devices.
+    if server.is_empty() || share.is_empty() || server == b"." || server == b"?" {
+        return Err(not_allowed(rest));
+    }
+    let prefix = [server, b"\\", share].concat().to_ascii_lowercase();
+    Ok((Anchor::Prefixed(prefix), parts.next().unwrap_or_default()))
+}
+
+/// Whether Windows takes the name as it is written.
+fn is_literal(name: &[u8]) -> bool {
+    if name == b".." {
+        return true;
+    }
+    let special = |byte: &u8| *byte < 0x20 || br#"<>:"|?*"#.contains(byte);
+    let trimmed = matches!(name.last(), Some(b'.' | b' '));
+    !name.iter().any(special) && !trimmed && !is_device(name)
+}
+
+fn is_device(name: &[u8]) -> bool {
+    let stem = name.split(|byte| *byte == b'.').next().unwrap_or_default();
+    let Ok(stem) = std::str::from_utf8(stem.trim_ascii_end()) else { return false };
+    let stem = stem.to_ascii_uppercase();
+    DEVICES.contains(&stem.as_str())
+        || NUMBERED_DEVICES
+            .iter()
+            .filter_map(|device| stem.strip_prefix(device))
+            .any(|digit| DEVICE_DIGITS.contains(&digit))
+}

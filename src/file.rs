@@ -1,0 +1,131 @@
+//! A regular file: one descriptor from the check to the last byte.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{fmt, fs, io};
+
+use crate::cancel::{Cancel, Stop};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sys::{self, Kind, Stat};
+use crate::text::ReadAt;
+use crate::window::{Limits, Selection, Window};
+
+/// What something that is not a regular file is. `Display` is the word that messages use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A directory.
+    Directory,
+    /// A named pipe, fifo(7).
+    Fifo,
+    /// A Unix domain socket, unix(7).
+    Socket,
+    /// A character device.
+    CharacterDevice,
+    /// A block device.
+    BlockDevice,
+    /// None that POSIX knows.
+    Unknown,
+}
+
+impl FileKind {
+    pub(crate) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Directory => Self::Directory,
+            Kind::Fifo => Self::Fifo,
+            Kind::Socket => Self::Socket,
+            Kind::CharacterDevice => Self::CharacterDevice,
+            Kind::BlockDevice => Self::BlockDevice,
+            Kind::Regular | Kind::Symlink | Kind::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Directory => "directory",
+            Self::Fifo => "FIFO",
+            Self::Socket => "socket",
+            Self::CharacterDevice => "character device",
+            Self::BlockDevice => "block device",
+            Self::Unknown => "unknown type",
+        })
+    }
+}
+
+/// A regular file that was opened beneath a [`Root`](crate::Root), for reading.
+///
+/// Data and metadata come from this one descriptor, whatever happens to the names that led to it.
+#[derive(Debug)]
+pub struct RegularFile {
+    descriptor: OwnedFd,
+    /// As it was when the file was opened.
+    stat: Stat,
+}
+
+impl RegularFile {
+    pub(crate) fn new(descriptor: OwnedFd) -> Result<Self> {
+        let stat = sys::fstat(descriptor.as_fd()).map_err(|errno| Error::caused(ErrorKind::Io, errno))?;
+        Ok(Self { descriptor, stat })
+    }
+
+    /// The size in bytes when the file was opened. Some file systems say 0 for files that have content (procfs).
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.stat.size
+    }
+
+    /// The number of hard links when the file was opened.
+    #[must_use]
+    pub fn links(&self) -> u64 {
+        self.stat.links
+    }
+
+    /// The window that `selection` asks for, within `limits`.
+    ///
+    /// At most the bytes that the file had when it was opened are looked at, so a file that grows meanwhile is read as it was.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), capread::Error> {
+    /// # let directory = tempfile::tempdir().expect("a temporary directory");
+    /// # std::fs::write(directory.path().join("notes.txt"), "one\ntwo\nthree\n").expect("a file");
+    /// let root = capread::Root::open_ambient(directory.path())?;
+    /// let file = root.open("notes.txt")?;
+    /// let window = file.window(capread::Selection::from_line(2)?, &capread::Limits::default(), &|| false)?;
+    /// assert_eq!((window.text.as_str(), window.total_lines), ("two\nthree", 3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn window(&self, selection: Selection, limits: &Limits, cancel: &dyn Cancel) -> Result<Window> {
+        self.window_until(selection, limits, &Stop::new(cancel, limits.allowed_time()))
+    }
+
+    pub(crate) fn window_until(&self, selection: Selection, limits: &Limits, stop: &Stop<'_>) -> Result<Window> {
+        stop.check()?;
+        Window::scan(self, selection, limits, stop)
+    }
+}
+
+impl ReadAt for RegularFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        Ok(sys::pread(&self.descriptor, buffer, offset)?)
+    }
+
+    /// Unknown where the file system says 0: procfs says so of files that have content.
+    fn known_size(&self) -> Option<u64> {
+        Some(self.stat.size).filter(|size| *size > 0)
+    }
+}
+
+impl AsFd for RegularFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// Hands the descriptor out, opened read-only and non-blocking, for tools that read something other than text.
+impl From<RegularFile> for fs::File {
+    fn from(file: RegularFile) -> Self {
+        file.descriptor.into()
+    }
+}

@@ -1,0 +1,89 @@
+//! The read tool that a coding agent cannot escape.
+//!
+//! A model asks for `path`, `offset` and `limit`; capread answers with whole lines of valid UTF-8 text inside fixed budgets and a
+//! hint how to read on, or with an error that the model can act on. Both the request and the file tree are untrusted.
+//!
+//! # The way of one read
+//!
+//! ```text
+//! ReadRequest -> is it valid?           every check on the arguments, for JSON and library callers alike
+//!             -> lexical fence          the path by its text alone: inside the root, or refused before any system call
+//!             -> walk                   one component at a time, each relative to the handle before, links checked per step
+//!             -> regular file?          looked at without opening it for reading; FIFOs and devices stay untouched
+//!             -> sniff                  a NUL in the first 8 KiB is no text
+//!             -> window                 find `offset`, take whole lines, apply the budgets, count the rest
+//!             -> ReadOutput             text, hint, and the same facts as fields
+//! ```
+//!
+//! # Example
+//!
+//! ```
+//! use capread::{ReadRequest, ReadTool, Root};
+//!
+//! # fn main() -> Result<(), capread::Error> {
+//! # let directory = tempfile::tempdir().expect("a temporary directory");
+//! # std::fs::write(directory.path().join("notes.txt"), "one\ntwo\nthree\n").expect("a file");
+//! let root = Root::open_ambient(directory.path())?;
+//! let tool = ReadTool::new(root);
+//!
+//! let never = || false;
+//! let output = tool.call(&ReadRequest::new("notes.txt").limit(2), &never)?;
+//! assert_eq!(output.to_string(), "one\ntwo\n\n[1 more lines in file. Use offset=3 to continue.]");
+//!
+//! let refused = tool.call(&ReadRequest::new("../secret.txt"), &never).unwrap_err();
+//! assert_eq!(refused.code(), "outside_root");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it guarantees, and what not
+//!
+//! [`Root`] states what its confinement promises and what it does not. [`Limits`] states the bounds on one read. Memory is one
+//! buffer of 64 KiB and the window, whatever the file's size or shape.
+//!
+//! # Platforms
+//!
+//! Linux 3.12 or newer (`fstatfs` on a path handle). Other systems have no handle that looks at a file without opening it, and
+//! capread refuses to build there until it can keep the same promises.
+//!
+//! # Features
+//!
+//! * `json` (default): tool calls and results as JSON, the tool definition, the forms of the model providers.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("capread keeps its promises on Linux only, so far");
+
+mod cancel;
+mod error;
+mod escape;
+#[cfg_attr(not(fuzzing), expect(unreachable_pub, reason = "the fuzz targets reach it"))]
+mod fence;
+mod file;
+mod render;
+mod resolve;
+mod root;
+mod sys;
+mod text;
+mod tool;
+mod window;
+
+pub use cancel::Cancel;
+pub use error::{Error, ErrorKind, Resource, Result};
+pub use escape::is_control;
+pub use fence::RelPath;
+pub use file::{FileKind, RegularFile};
+pub use render::Continuation;
+pub use root::Root;
+pub use text::ReadAt;
+pub use tool::{ReadOutput, ReadRequest, ReadTool};
+pub use window::{Cut, Limits, LineEnds, Selection, Window};
+
+#[cfg(feature = "json")]
+pub use tool::{
+    definition::{Definition, Format},
+    json::answer,
+    providers::{Message, ToolCall},
+};
+
+#[cfg(fuzzing)]
+pub use fence::{Fence, Syntax};

@@ -1,0 +1,172 @@
+//! The root: a directory opened once, a capability to what lies beneath it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::fs::Dir;
+
+use crate::cancel::{Cancel, Stop};
+use crate::error::{Asked, Error, Result};
+use crate::fence::{Fence, RelPath, Syntax};
+use crate::file::RegularFile;
+use crate::sys::{self, Kind};
+use crate::resolve;
+
+/// A directory, opened once and held as a handle; nothing outside it can be reached through it.
+///
+/// # What it promises
+///
+/// * No path, link or race makes [`open`](Self::open) return a file that was not beneath the root at the moment when its last
+///   component was opened, while every process on the machine may rename, replace and link whatever it likes.
+/// * No system call names anything outside, and the answer for a path or link that leads outside is the same whether or not
+///   anything exists there.
+/// * FIFOs, sockets and devices are told apart without being opened; nothing blocks.
+///
+/// # What it does not promise
+///
+/// * **Hard links** to files outside are files inside: they have no other name to judge by.
+/// * **Mounts** inside the root are inside.
+/// * **Consistency** under writers: what is confined is which file is read, not what another process writes to it meanwhile.
+/// * A directory that is moved out of the root after a walk has entered it was inside when it was entered.
+/// * A hostile network or FUSE server can make any call wait.
+///
+/// # Links
+///
+/// A link is followed when its target stays beneath the root, step by step. An absolute target that starts with the root's path, as
+/// given or as the real path, goes on from the root's handle. A target that leaves and comes back (`../app/f` in the root
+/// `/srv/app`) is refused: stricter than realpath(3), because between the two steps it is outside.
+///
+/// # Example
+///
+/// ```
+/// # fn main() -> Result<(), capread::Error> {
+/// # let directory = tempfile::tempdir().expect("a temporary directory");
+/// # std::fs::write(directory.path().join("notes.txt"), "one\n").expect("a file");
+/// let root = capread::Root::open_ambient(directory.path())?;
+/// assert_eq!(root.open("notes.txt")?.size(), 4);
+/// assert_eq!(root.open("../etc/passwd").unwrap_err().code(), "outside_root");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Root {
+    directory: Arc<Dir>,
+    /// Knows the root's paths as names, to judge text by. They are never opened again.
+    fence: Arc<Fence>,
+}
+
+impl Root {
+    /// Opens the directory at `path`, following links, with the ambient authority of the process. This is the only place where
+    /// capread uses it.
+    ///
+    /// Absolute paths and link targets count as inside when they start with `path` (made absolute) or with its real path.
+    pub fn open_ambient(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let failed = |errno| open_error(errno).asked(|| Asked::new(path.as_os_str(), None));
+        let directory = sys::open_ambient_directory(path).map_err(failed)?;
+        let spellings = spellings(path, &directory);
+        Ok(Self::new(directory.into(), &spellings))
+    }
+
+    fn new(directory: Dir, spellings: &[PathBuf]) -> Self {
+        Self { directory: Arc::new(directory), fence: Arc::new(Fence::new(Syntax::native(), spellings)) }
+    }
+
+    /// Opens the regular file that `path` leads to, for reading.
+    ///
+    /// `path` is relative to the root, or absolute inside it; it is normalised by its text first (`a/../b` is `b`, whatever `a` is).
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<RegularFile> {
+        self.open_cancellable(path, &|| false)
+    }
+
+    /// Like [`open`](Self::open); `cancel` is asked before each component.
+    pub fn open_cancellable(&self, path: impl AsRef<Path>, cancel: &dyn Cancel) -> Result<RegularFile> {
+        let stop = Stop::new(cancel, None);
+        stop.check()?;
+        let input = path.as_ref();
+        let path = self.admit(input)?;
+        self.open_admitted(&path, &stop).map_err(|error| error.asked(|| path.asked_as(input)))
+    }
+
+    /// The lexical fence alone: what the text of `path` normalises to, or why it is refused. Makes no system call.
+    ///
+    /// This is no check to rely on before opening something by name; [`open`](Self::open) is.
+    pub fn admit(&self, path: impl AsRef<Path>) -> Result<RelPath> {
+        self.fence.admit(path.as_ref())
+    }
+
+    pub(crate) fn open_admitted(&self, path: &RelPath, stop: &Stop<'_>) -> Result<RegularFile> {
+        RegularFile::new(resolve::open(self.directory.as_fd(), &self.fence, path, stop)?)
+    }
+
+    /// The capability itself, for other tools that should live in the same root.
+    #[must_use]
+    pub fn as_dir(&self) -> &Dir {
+        &self.directory
+    }
+}
+
+/// A root without a path: it takes relative paths only, and every absolute link target is outside.
+impl From<Dir> for Root {
+    fn from(directory: Dir) -> Self {
+        Self::new(directory, &[])
+    }
+}
+
+/// A root without a path, as from a [`Dir`]. Fails where the descriptor is no directory.
+impl TryFrom<OwnedFd> for Root {
+    type Error = Error;
+
+    fn try_from(descriptor: OwnedFd) -> Result<Self> {
+        match sys::fstat(descriptor.as_fd()).map_err(open_error)?.kind {
+            Kind::Directory => Ok(Dir::from(descriptor).into()),
+            _ => Err(not_a_directory()),
+        }
+    }
+}
+
+impl AsFd for Root {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+fn not_a_directory() -> Error {
+    Error::invalid("root must be a directory")
+}
+
+fn open_error(errno: sys::Errno) -> Error {
+    match errno {
+        sys::Errno::NOTDIR => not_a_directory(),
+        errno => resolve::os_error(errno),
+    }
+}
+
+/// The absolute paths that name the directory: as given, and real. A spelling counts only where it leads to the very directory that
+/// was opened; `link/..`, taken by its text, may lead elsewhere.
+fn spellings(given: &Path, directory: &OwnedFd) -> Vec<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "the application's own path, compared with the handle before it counts")]
+    let real = given.canonicalize().ok();
+    let given = std::path::absolute(given).ok().map(|path| normalise(&path));
+    let mut spellings: Vec<_> = [given, real].into_iter().flatten().filter(|path| leads_to(path, directory)).collect();
+    spellings.dedup();
+    spellings
+}
+
+fn leads_to(path: &Path, directory: &OwnedFd) -> bool {
+    let found = sys::open_ambient_directory(path).and_then(|found| sys::fstat(found.as_fd()));
+    let opened = sys::fstat(directory.as_fd());
+    matches!((found, opened), (Ok(found), Ok(opened)) if found.is_same_file(&opened))
+}
+
+fn normalise(absolute: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in absolute.components() {
+        match component {
+            std::path::Component::ParentDir => drop(normal.pop()),
+            component => normal.push(component),
+        }
+    }
+    normal
+}

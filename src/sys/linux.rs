@@ -1,0 +1,147 @@
+//! Linux: every step is an `O_PATH` handle, so looking at a thing never opens it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+pub(crate) use rustix::io::{Errno, Result};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::retry_on_intr;
+
+/// `f_type` of procfs: `PROC_SUPER_MAGIC`, statfs(2).
+const PROC_SUPER_MAGIC: u64 = 0x9fa0;
+
+/// `f_flags` of a mount whose links must not be followed: `ST_NOSYMFOLLOW`, statfs(2).
+const ST_NOSYMFOLLOW: u64 = 0x2000;
+
+/// `S_ISVTX | S_IWOTH`: a directory like `/tmp`, inode(7).
+const STICKY_AND_WRITABLE_BY_ALL: u32 = 0o1002;
+
+/// What an open never does: become the controlling terminal, block, or survive an exec.
+const QUIET: OFlags = OFlags::CLOEXEC.union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
+
+/// What a name leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Regular,
+    Directory,
+    Symlink,
+    Fifo,
+    Socket,
+    CharacterDevice,
+    BlockDevice,
+    Unknown,
+}
+
+/// fstat(2), as much of it as is used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stat {
+    pub(crate) kind: Kind,
+    pub(crate) size: u64,
+    pub(crate) links: u64,
+    device: u64,
+    inode: u64,
+    uid: u32,
+    mode: u32,
+}
+
+impl Stat {
+    /// The same file: what is not the same was put in the other's place.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode, self.kind) == (other.device, other.inode, other.kind)
+    }
+}
+
+/// What the file system of a link says about following it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkRules {
+    pub(crate) is_procfs: bool,
+    pub(crate) nosymfollow: bool,
+}
+
+/// Opens a directory by its name in the ambient namespace. Only a root is opened so.
+pub(crate) fn open_ambient_directory(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    // A directory that may be searched but not listed is a root all the same.
+    match retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty())) {
+        Err(Errno::ACCESS) => retry_on_intr(|| rustix::fs::open(path, flags | OFlags::PATH, Mode::empty())),
+        result => result,
+    }
+}
+
+/// One step of a walk: looks `name` up in `directory`, does not follow it, and does not open it for reading.
+///
+/// `name` must be one component. A slash in it, even at its end, would let the kernel follow a link in spite of `O_NOFOLLOW`.
+pub(crate) fn open_path(directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+    debug_assert!(!name.as_bytes().contains(&b'/'), "a step is one component");
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat(directory, name, flags, Mode::empty()))
+}
+
+#[allow(clippy::useless_conversion, reason = "the widths differ between architectures")]
+pub(crate) fn fstat(fd: BorrowedFd<'_>) -> Result<Stat> {
+    let stat = retry_on_intr(|| rustix::fs::fstat(fd))?;
+    Ok(Stat {
+        kind: match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Kind::Regular,
+            FileType::Directory => Kind::Directory,
+            FileType::Symlink => Kind::Symlink,
+            FileType::Fifo => Kind::Fifo,
+            FileType::Socket => Kind::Socket,
+            FileType::CharacterDevice => Kind::CharacterDevice,
+            FileType::BlockDevice => Kind::BlockDevice,
+            FileType::Unknown => Kind::Unknown,
+        },
+        // Only a broken file system reports a negative size; taken as unknown, like the 0 of procfs.
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        links: u64::from(stat.st_nlink),
+        device: u64::from(stat.st_dev),
+        inode: u64::from(stat.st_ino),
+        uid: stat.st_uid,
+        mode: stat.st_mode,
+    })
+}
+
+/// The target of the link that `link` itself is: readlinkat(2) with an empty path.
+pub(crate) fn read_link(link: BorrowedFd<'_>) -> Result<OsString> {
+    let target = retry_on_intr(|| rustix::fs::readlinkat(link, "", Vec::new()))?;
+    Ok(OsString::from_vec(target.into_bytes()))
+}
+
+#[allow(clippy::useless_conversion, reason = "the widths differ between architectures")]
+pub(crate) fn link_rules(link: BorrowedFd<'_>) -> Result<LinkRules> {
+    let statfs = retry_on_intr(|| rustix::fs::fstatfs(link))?;
+    let bits = |value: i64| u64::from_ne_bytes(value.to_ne_bytes());
+    Ok(LinkRules {
+        is_procfs: bits(statfs.f_type.into()) == PROC_SUPER_MAGIC,
+        nosymfollow: bits(statfs.f_flags.into()) & ST_NOSYMFOLLOW != 0,
+    })
+}
+
+/// The rule of `fs.protected_symlinks`, proc(5): in a sticky directory that all may write to, a link is followed only where it
+/// belongs to the process or to the directory's owner.
+pub(crate) fn is_link_trusted(directory: &Stat, link: &Stat) -> bool {
+    directory.mode & STICKY_AND_WRITABLE_BY_ALL != STICKY_AND_WRITABLE_BY_ALL
+        || link.uid == directory.uid
+        || link.uid == rustix::process::geteuid().as_raw()
+}
+
+/// Opens for reading the very file that the handle `looked_at` holds, through procfs. No name is looked up again.
+pub(crate) fn reopen_through_proc(looked_at: BorrowedFd<'_>) -> Result<OwnedFd> {
+    // By its path each time: a handle to the directory, kept across a fork, would name the parent's files.
+    let path = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
+    retry_on_intr(|| rustix::fs::open(&*path, OFlags::RDONLY | QUIET, Mode::empty()))
+}
+
+/// Opens `name` for reading, where procfs is missing. What comes back may be another file by now: the caller compares.
+pub(crate) fn open_by_name(directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+    debug_assert!(!name.as_bytes().contains(&b'/'), "a step is one component");
+    retry_on_intr(|| rustix::fs::openat(directory, name, OFlags::RDONLY | OFlags::NOFOLLOW | QUIET, Mode::empty()))
+}
+
+/// One pread(2): up to the buffer's length, 0 at the end.
+pub(crate) fn pread(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    retry_on_intr(|| rustix::io::pread(file.as_fd(), &mut *buffer, offset))
+}

@@ -1,0 +1,94 @@
+//! What the bytes of a file say: is it text at all, and what does it decode to.
+
+mod lines;
+
+pub(crate) use lines::{Ended, Lines, Taken};
+
+use std::io;
+
+use crate::error::{ErrorKind, Result};
+
+/// Bytes at the start of a file in which a NUL means that it is no text.
+pub(crate) const SNIFF_BYTES: usize = 8192;
+
+/// The byte order mark in UTF-8, Unicode Standard 23.8.
+const UTF_8_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The byte order marks of UTF-16, little endian and big endian.
+const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
+/// Bytes that can be read at a position: a file, or anything that a window should be taken from.
+///
+/// Implemented by [`RegularFile`](crate::RegularFile) and by byte slices.
+///
+/// ```
+/// use capread::{Limits, Selection, Window};
+///
+/// # fn main() -> Result<(), capread::Error> {
+/// let buffer: &[u8] = b"not\nsaved\nyet\n";
+/// let window = Window::read(buffer, Selection::from_line(2)?.limit(1)?, &Limits::default(), &|| false)?;
+/// assert_eq!((window.text.as_str(), window.total_lines), ("saved", 3));
+/// # Ok(())
+/// # }
+/// ```
+pub trait ReadAt {
+    /// Reads up to `buffer.len()` bytes that start at `offset`; fewer are no sign of the end, 0 is.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// The size in bytes where it is known. Nothing behind it is looked at; unknown means read until there is no more.
+    fn known_size(&self) -> Option<u64>;
+}
+
+impl ReadAt for [u8] {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..)).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+
+    fn known_size(&self) -> Option<u64> {
+        u64::try_from(self.len()).ok()
+    }
+}
+
+/// Lets a slice (`&[u8]`) be a `&dyn ReadAt`.
+impl<T: ReadAt + ?Sized> ReadAt for &T {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        (**self).read_at(buffer, offset)
+    }
+
+    fn known_size(&self) -> Option<u64> {
+        (**self).known_size()
+    }
+}
+
+/// Whether the file starts with the byte order mark of UTF-8, or why it is no text that can be read.
+///
+/// `head` is the file's first [`SNIFF_BYTES`], or all of it.
+pub(crate) fn has_mark(head: &[u8], size: Option<u64>) -> Result<bool> {
+    if UTF_16_MARKS.iter().any(|mark| head.starts_with(mark)) {
+        return Err(ErrorKind::Binary { format: Some("UTF-16 text"), size }.into());
+    }
+    if memchr::memchr(0, &head[..head.len().min(SNIFF_BYTES)]).is_some() {
+        return Err(ErrorKind::Binary { format: None, size }.into());
+    }
+    Ok(head.starts_with(UTF_8_MARK))
+}
+
+/// Bytes of the byte order mark.
+pub(crate) const MARK_BYTES: usize = UTF_8_MARK.len();
+
+/// Appends `raw` to `text`, each maximal part that is no UTF-8 replaced by U+FFFD (Unicode Standard 3.9, "substitution of maximal
+/// subparts"), and returns how many were. Text never gets shorter by it: U+FFFD has three bytes, a maximal subpart at most three.
+pub(crate) fn decode(raw: &[u8], text: &mut String) -> u64 {
+    let mut replaced = 0;
+    for chunk in raw.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+            replaced += 1;
+        }
+    }
+    replaced
+}

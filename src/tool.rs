@@ -1,0 +1,155 @@
+//! The tool: a typed request in, a window and its facts out.
+
+#[cfg(feature = "json")]
+pub(crate) mod definition;
+#[cfg(feature = "json")]
+pub(crate) mod json;
+#[cfg(feature = "json")]
+pub(crate) mod providers;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::cancel::{Cancel, Stop};
+use crate::error::{Asked, Result};
+use crate::fence::RelPath;
+use crate::render::NeverBlank;
+use crate::root::Root;
+use crate::window::{Limits, Selection, Window};
+
+/// The name that models call the tool by.
+pub(crate) const NAME: &str = "read";
+
+/// What a model asks for.
+///
+/// ```
+/// use capread::ReadRequest;
+///
+/// let request = ReadRequest::new("src/lib.rs").offset(40).limit(20);
+/// assert_eq!((request.offset, request.limit), (Some(40), Some(20)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadRequest {
+    /// Relative to the root, or absolute inside it; at most 4096 bytes. Need not be UTF-8.
+    pub path: PathBuf,
+    /// Line to start from, 1-based; default 1.
+    pub offset: Option<u64>,
+    /// Most lines wanted, at least 1; default: all that the limits allow.
+    pub limit: Option<u64>,
+}
+
+impl ReadRequest {
+    /// The whole file, as far as the limits allow.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), offset: None, limit: None }
+    }
+
+    /// Starts from line `offset`.
+    #[must_use]
+    pub fn offset(self, offset: u64) -> Self {
+        Self { offset: Some(offset), ..self }
+    }
+
+    /// Wants at most `limit` lines.
+    #[must_use]
+    pub fn limit(self, limit: u64) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
+    fn selection(&self) -> Result<Selection> {
+        let selection = Selection::from_line(self.offset.unwrap_or(1))?;
+        self.limit.map_or(Ok(selection), |limit| selection.limit(limit))
+    }
+}
+
+/// What one read returns. `Display` is what the command prints and the plain results carry: the text and, after one empty line,
+/// the hint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadOutput {
+    /// The path asked for, normalised.
+    pub path: RelPath,
+    /// The lines, and what is known of the file around them.
+    pub window: Window,
+    /// The file's size in bytes when it was opened.
+    pub file_size: u64,
+    /// The file's hard links when it was opened.
+    pub links: u64,
+}
+
+impl ReadOutput {
+    /// The text for a model provider: never blank, since providers refuse blank text. An empty file is `[File is empty.]`, and
+    /// empty lines are `[Lines 3-4 of 9 are empty.]`.
+    #[must_use]
+    pub fn to_model_text(&self) -> String {
+        NeverBlank(&self.window).to_string()
+    }
+}
+
+impl fmt::Display for ReadOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.window.fmt(f)
+    }
+}
+
+/// The read tool over one root. It is `Send` and `Sync`, and calls may run side by side.
+///
+/// ```
+/// # fn main() -> Result<(), capread::Error> {
+/// # let directory = tempfile::tempdir().expect("a temporary directory");
+/// # std::fs::write(directory.path().join("a.txt"), "one\ntwo\n").expect("a file");
+/// use capread::{Limits, ReadRequest, ReadTool, Root};
+///
+/// let root = Root::open_ambient(directory.path())?;
+/// let tool = ReadTool::new(root).with_limits(Limits::default().max_lines(500)?);
+/// let output = tool.call(&ReadRequest::new("a.txt").offset(2), &|| false)?;
+/// assert_eq!(output.window.text, "two");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReadTool {
+    root: Root,
+    limits: Limits,
+}
+
+impl ReadTool {
+    /// A tool with the default limits.
+    #[must_use]
+    pub fn new(root: impl Into<Root>) -> Self {
+        Self { root: root.into(), limits: Limits::default() }
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The limits in force.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Reads. An invalid request fails as such whatever it names, and one that leaves the root whether or not anything is there.
+    pub fn call(&self, request: &ReadRequest, cancel: &dyn Cancel) -> Result<ReadOutput> {
+        let stop = Stop::new(cancel, self.limits.allowed_time());
+        let (selection, path) =
+            self.validate(request, &stop).map_err(|error| error.asked(|| Asked::new(request.path.as_os_str(), None)))?;
+        self.read(selection, path.clone(), &stop).map_err(|error| error.asked(|| path.asked_as(&request.path)))
+    }
+
+    fn validate(&self, request: &ReadRequest, stop: &Stop<'_>) -> Result<(Selection, RelPath)> {
+        stop.check()?;
+        Ok((request.selection()?, self.root.admit(&request.path)?))
+    }
+
+    fn read(&self, selection: Selection, path: RelPath, stop: &Stop<'_>) -> Result<ReadOutput> {
+        let file = self.root.open_admitted(&path, stop)?;
+        let window = file.window_until(selection, &self.limits, stop)?;
+        Ok(ReadOutput { path, window, file_size: file.size(), links: file.links() })
+    }
+}

@@ -1,0 +1,147 @@
+//! The tool as models are told of it: one description and one schema, in the form of each provider.
+
+use serde_json::{Value, json};
+
+use super::{NAME, ReadTool};
+use crate::render::ByteCount;
+
+/// The form in which an API takes a tool definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// A tool in the answer to `tools/list` of the Model Context Protocol.
+    Mcp,
+    /// An entry of `tools` in Anthropic's Messages API.
+    Anthropic,
+    /// An entry of `tools` in `OpenAI`'s Chat Completions API.
+    OpenAi,
+    /// The same in strict mode: all fields required, the optional ones nullable.
+    OpenAiStrict,
+    /// An entry of `tools` in `OpenAI`'s Responses API.
+    OpenAiResponses,
+    /// An entry of `functionDeclarations` in Google's Gemini API.
+    Gemini,
+}
+
+/// The definition of the tool with its limits: plain data, ready to send.
+///
+/// ```
+/// use capread::{Format, ReadTool, Root};
+///
+/// # fn main() -> Result<(), capread::Error> {
+/// # let directory = tempfile::tempdir().expect("a temporary directory");
+/// let tool = ReadTool::new(Root::open_ambient(directory.path())?);
+/// let definition = tool.definition().to_json(Format::Anthropic);
+/// assert_eq!(definition["name"], "read");
+/// assert_eq!(definition["input_schema"]["required"][0], "path");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    description: String,
+}
+
+impl ReadTool {
+    /// The tool as a model should be told of it, with the limits in force.
+    #[must_use]
+    pub fn definition(&self) -> Definition {
+        let (max_lines, max_bytes) = self.limits().budgets();
+        Definition {
+            description: format!(
+                "Read a text file inside the allowed directory. The answer has whole lines of text, at most {max_lines} lines and \
+                 {} a call. When it stops before the end of the file, a last line in brackets says how to continue: call again with \
+                 the offset that it names. Use offset and limit to read a part of a large file.",
+                ByteCount(max_bytes.get())
+            ),
+        }
+    }
+}
+
+impl Definition {
+    /// What models call the tool by.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        NAME
+    }
+
+    /// What comes back, the limits in force, and how to continue.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The canonical JSON schema of the arguments.
+    #[must_use]
+    pub fn schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": PATH},
+                "offset": {"type": "integer", "minimum": 1, "description": OFFSET},
+                "limit": {"type": "integer", "minimum": 1, "description": LIMIT},
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        })
+    }
+
+    /// The definition as `format` has it.
+    #[must_use]
+    pub fn to_json(&self, format: Format) -> Value {
+        let (name, description) = (NAME, &self.description);
+        match format {
+            Format::Mcp => json!({
+                "name": name, "title": "Read file", "description": description, "inputSchema": self.schema(),
+                "annotations": {
+                    "title": "Read file", "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false,
+                },
+            }),
+            Format::Anthropic => json!({"name": name, "description": description, "input_schema": self.schema()}),
+            Format::OpenAi => json!({
+                "type": "function",
+                "function": {"name": name, "description": description, "parameters": self.schema()},
+            }),
+            Format::OpenAiStrict => json!({
+                "type": "function",
+                "function": {"name": name, "description": description, "parameters": strict_schema(), "strict": true},
+            }),
+            // This API is strict unless told otherwise.
+            Format::OpenAiResponses => json!({
+                "type": "function", "name": name, "description": description, "parameters": self.schema(), "strict": false,
+            }),
+            Format::Gemini => json!({"name": name, "description": description, "parameters": gemini_schema()}),
+        }
+    }
+}
+
+const PATH: &str = "Path of the file, relative to the allowed directory.";
+const OFFSET: &str = "Line number to start from, 1-based. Default: 1.";
+const LIMIT: &str = "Most lines to return, at least 1. Default: as many as one call may return.";
+
+/// Strict mode takes no `minimum` and no optional field; absent is `null`.
+fn strict_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": PATH},
+            "offset": {"type": ["integer", "null"], "description": OFFSET},
+            "limit": {"type": ["integer", "null"], "description": LIMIT},
+        },
+        "required": ["path", "offset", "limit"],
+        "additionalProperties": false,
+    })
+}
+
+/// Gemini takes a subset of `OpenAPI` 3.0: single types, no `additionalProperties`.
+fn gemini_schema() -> Value {
+    json!({
+        "type": "OBJECT",
+        "properties": {
+            "path": {"type": "STRING", "description": PATH},
+            "offset": {"type": "INTEGER", "minimum": 1, "description": OFFSET},
+            "limit": {"type": "INTEGER", "minimum": 1, "description": LIMIT},
+        },
+        "required": ["path"],
+    })
+}
