@@ -50,8 +50,7 @@ struct Deadline {
 impl<'a> Stop<'a> {
     pub(crate) fn new(cancel: &'a dyn Cancel, allowed: Option<Duration>) -> Self {
         // A deadline beyond what the clock can express is no deadline.
-        let deadline = allowed
-            .and_then(|allowed| Some(Deadline { at: Instant::now().checked_add(allowed)?, allowed }));
+        let deadline = allowed.and_then(|allowed| Some(Deadline { at: Instant::now().checked_add(allowed)?, allowed }));
         Self { cancel, deadline }
     }
 

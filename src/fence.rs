@@ -134,9 +134,9 @@ impl Fence {
                 self.admit_absolute(base, &split).ok_or_else(|| refused(ErrorKind::OutsideRoot.into(), None))
             }
             // A prefix names a device or a server. Only the root's own one is allowed.
-            Anchor::Prefixed(prefix) => self.admit_absolute(prefix, &split).ok_or_else(|| {
-                refused(Error::invalid("path must be relative, or absolute inside the root"), None)
-            }),
+            Anchor::Prefixed(prefix) => self
+                .admit_absolute(prefix, &split)
+                .ok_or_else(|| refused(Error::invalid("path must be relative, or absolute inside the root"), None)),
         }
     }
 
@@ -183,10 +183,7 @@ impl Fence {
     }
 
     fn below_root(&self, prefix: &[u8], absolute: &[&[u8]]) -> Option<RelPath> {
-        self.spellings
-            .iter()
-            .find_map(|root| root.strip(self.syntax, prefix, absolute))
-            .map(RelPath::new)
+        self.spellings.iter().find_map(|root| root.strip(self.syntax, prefix, absolute)).map(RelPath::new)
     }
 
     /// What is left of an absolute link target behind a spelling of the root, with its `..` still in it: those are for the walk.

@@ -10,8 +10,8 @@ use crate::cancel::{Cancel, Stop};
 use crate::error::{Asked, Error, Result};
 use crate::fence::{Fence, RelPath, Syntax};
 use crate::file::RegularFile;
-use crate::sys::{self, Kind};
 use crate::resolve;
+use crate::sys::{self, Kind};
 
 /// A directory, opened once and held as a handle; nothing outside it can be reached through it.
 ///
@@ -146,7 +146,10 @@ fn open_error(errno: sys::Errno) -> Error {
 /// The absolute paths that name the directory: as given, and real. A spelling counts only where it leads to the very directory that
 /// was opened; `link/..`, taken by its text, may lead elsewhere.
 fn spellings(given: &Path, directory: &OwnedFd) -> Vec<PathBuf> {
-    #[expect(clippy::disallowed_methods, reason = "the application's own path, compared with the handle before it counts")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the application's own path, compared with the handle before it counts"
+    )]
     let real = given.canonicalize().ok();
     let given = std::path::absolute(given).ok().map(|path| normalise(&path));
     let mut spellings: Vec<_> = [given, real].into_iter().flatten().filter(|path| leads_to(path, directory)).collect();

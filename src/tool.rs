@@ -137,8 +137,9 @@ impl ReadTool {
     /// Reads. An invalid request fails as such whatever it names, and one that leaves the root whether or not anything is there.
     pub fn call(&self, request: &ReadRequest, cancel: &dyn Cancel) -> Result<ReadOutput> {
         let stop = Stop::new(cancel, self.limits.allowed_time());
-        let (selection, path) =
-            self.validate(request, &stop).map_err(|error| error.asked(|| Asked::new(request.path.as_os_str(), None)))?;
+        let (selection, path) = self
+            .validate(request, &stop)
+            .map_err(|error| error.asked(|| Asked::new(request.path.as_os_str(), None)))?;
         self.read(selection, path.clone(), &stop).map_err(|error| error.asked(|| path.asked_as(&request.path)))
     }
 

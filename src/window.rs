@@ -146,7 +146,12 @@ pub struct Window {
 
 impl Window {
     /// The window that `selection` asks for, within `limits`, of any bytes: see [`ReadAt`].
-    pub fn read(source: &(impl ReadAt + ?Sized), selection: Selection, limits: &Limits, cancel: &dyn Cancel) -> Result<Self> {
+    pub fn read(
+        source: &(impl ReadAt + ?Sized),
+        selection: Selection,
+        limits: &Limits,
+        cancel: &dyn Cancel,
+    ) -> Result<Self> {
         let stop = Stop::new(cancel, limits.deadline);
         stop.check()?;
         Self::scan(&source, selection, limits, &stop)

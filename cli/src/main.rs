@@ -1,1 +1,85 @@
-fn main() {}
+//! `capread`: confined reads for people, and tool calls on JSON lines for agents.
+
+mod args;
+mod jsonl;
+mod print;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use capread::{Definition, ReadRequest, ReadTool};
+use clap::Parser;
+
+use crate::args::{Args, Command, JsonlArgs, ReadArgs, SchemaArgs};
+
+/// The read failed.
+const FAILED: u8 = 1;
+
+/// The command was used wrongly: an option, a limit or a root that cannot be.
+const WRONG_USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let outcome = match Args::parse().command {
+        Command::Read(args) => read(&args),
+        Command::Jsonl(args) => jsonl(&args),
+        Command::Schema(args) => schema(&args),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(Failure::Usage(error)) => report(&format!("error: {error}"), WRONG_USAGE),
+        // Whoever closed the pipe has read enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Output(error)) => report(&format!("error: cannot write the answer: {error}"), FAILED),
+    }
+}
+
+/// Why a command ended without doing its work.
+enum Failure {
+    Usage(capread::Error),
+    Output(io::Error),
+}
+
+impl From<capread::Error> for Failure {
+    fn from(error: capread::Error) -> Self {
+        Self::Usage(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// Nobody is left to tell when standard error is closed, so a failure to write there is passed over.
+fn report(message: &str, code: u8) -> ExitCode {
+    let _ = writeln!(io::stderr(), "{message}");
+    ExitCode::from(code)
+}
+
+fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
+    let tool = args.tool.open()?;
+    let mut request = ReadRequest::new(&args.path);
+    request.offset = args.offset;
+    request.limit = args.limit;
+    let result = tool.call(&request, &|| false);
+    let code = if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
+    match result {
+        result if args.json => print::json(&mut io::stdout().lock(), &capread::answer(&result))?,
+        Ok(output) => print::text(&mut io::stdout().lock(), &output.window)?,
+        Err(error) => return Ok(report(&error.to_string(), FAILED)),
+    }
+    Ok(code)
+}
+
+fn jsonl(args: &JsonlArgs) -> Result<ExitCode, Failure> {
+    let tool: ReadTool = args.tool.open()?;
+    jsonl::serve(tool, args.jobs(), io::stdin(), io::stdout())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn schema(args: &SchemaArgs) -> Result<ExitCode, Failure> {
+    let definition = Definition::new(&args.limits.limits()?);
+    print::pretty_json(&mut io::stdout().lock(), &definition.to_json(args.format.into()))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -45,7 +45,9 @@ fn split_anchor(path: &[u8]) -> Result<(Anchor, &[u8])> {
 
 fn verbatim(rest: &[u8]) -> Result<(Anchor, &[u8])> {
     match rest {
-        [u, n, c, separator, rest @ ..] if [u, n, c].map(u8::to_ascii_uppercase) == *b"UNC" && is_separator(*separator) => {
+        [u, n, c, separator, rest @ ..]
+            if [u, n, c].map(u8::to_ascii_uppercase) == *b"UNC" && is_separator(*separator) =>
+        {
             share(rest)
         }
         [letter, b':', rest @ ..] if letter.is_ascii_alphabetic() => drive(*letter, rest),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{NAME, ReadTool};
 use crate::render::ByteCount;
+use crate::window::Limits;
 
 /// The form in which an API takes a tool definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +47,16 @@ impl ReadTool {
     /// The tool as a model should be told of it, with the limits in force.
     #[must_use]
     pub fn definition(&self) -> Definition {
-        let (max_lines, max_bytes) = self.limits().budgets();
-        Definition {
+        Definition::new(self.limits())
+    }
+}
+
+impl Definition {
+    /// The definition of a tool with these limits.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        let (max_lines, max_bytes) = limits.budgets();
+        Self {
             description: format!(
                 "Read a text file inside the allowed directory. The answer has whole lines of text, at most {max_lines} lines and \
                  {} a call. When it stops before the end of the file, a last line in brackets says how to continue: call again with \
@@ -56,9 +65,7 @@ impl ReadTool {
             ),
         }
     }
-}
 
-impl Definition {
     /// What models call the tool by.
     #[must_use]
     pub fn name(&self) -> &'static str {

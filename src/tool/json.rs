@@ -56,7 +56,10 @@ impl ReadRequest {
             "limit" => self.limit = Some(integer(name, value)?),
             _ => {
                 let name = Shown(name);
-                return Err(Error::invalid(format!("unknown field {name}, found {} (fields: {FIELDS})", found(Some(value)))));
+                return Err(Error::invalid(format!(
+                    "unknown field {name}, found {} (fields: {FIELDS})",
+                    found(Some(value))
+                )));
             }
         }
         Ok(())

@@ -136,8 +136,9 @@ fn parse_arguments(arguments: Option<&Value>) -> Result<Value> {
     match arguments {
         None | Some(Value::Null) => Ok(json!({})),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(json!({})),
-        Some(Value::String(text)) => serde_json::from_str(text)
-            .map_err(|error| Error::invalid(format!("arguments must be a JSON object, found text that is none: {error}"))),
+        Some(Value::String(text)) => serde_json::from_str(text).map_err(|error| {
+            Error::invalid(format!("arguments must be a JSON object, found text that is none: {error}"))
+        }),
         Some(other) => Ok(other.clone()),
     }
 }

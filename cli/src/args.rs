@@ -1,0 +1,163 @@
+//! The command line. An option that is not listed here does not exist: it is refused by its name.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use capread::{Format, Limits, ReadTool, Root};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// The read tool that a coding agent cannot escape: whole lines of text from beneath a root, inside fixed budgets.
+#[derive(Debug, Parser)]
+#[command(name = "capread", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Read lines of a file
+    Read(ReadArgs),
+    /// Answer tool calls on standard input, one JSON object a line, with results on standard output
+    Jsonl(JsonlArgs),
+    /// Print the tool definition, ready to send to a model provider
+    Schema(SchemaArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ReadArgs {
+    /// File to read, relative to the root, or absolute inside it
+    pub(crate) path: PathBuf,
+
+    /// Line to start from, 1-based [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) offset: Option<u64>,
+
+    /// Most lines wanted [default: all that the limits allow]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+
+    /// Print the result as JSON, errors too
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) tool: ToolArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct JsonlArgs {
+    /// Reads that run side by side; with 1 the answers come in order [default: the machine's cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    pub(crate) tool: ToolArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SchemaArgs {
+    /// API that the definition is for
+    #[arg(long = "for", value_name = "API", value_enum, default_value_t = Api::Mcp)]
+    pub(crate) format: Api,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// What `read` and `jsonl` have in common.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ToolArgs {
+    /// Directory that nothing outside of can be read
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+
+    /// Longest time for one read, such as 10s or 500ms [default: none]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    deadline: Option<Duration>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LimitArgs {
+    /// Most lines in one answer [default: 2000]
+    #[arg(long, value_name = "N")]
+    max_lines: Option<u64>,
+
+    /// Most bytes in one answer, such as 51200 or 50KiB [default: 50KiB]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    max_bytes: Option<u64>,
+}
+
+fn parse_bytes(text: &str) -> Result<u64, parse_size::Error> {
+    parse_size::parse_size(text)
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Api {
+    Mcp,
+    Anthropic,
+    #[value(name = "openai")]
+    OpenAi,
+    #[value(name = "openai-strict")]
+    OpenAiStrict,
+    #[value(name = "openai-responses")]
+    OpenAiResponses,
+    Gemini,
+}
+
+impl From<Api> for Format {
+    fn from(api: Api) -> Self {
+        match api {
+            Api::Mcp => Self::Mcp,
+            Api::Anthropic => Self::Anthropic,
+            Api::OpenAi => Self::OpenAi,
+            Api::OpenAiStrict => Self::OpenAiStrict,
+            Api::OpenAiResponses => Self::OpenAiResponses,
+            Api::Gemini => Self::Gemini,
+        }
+    }
+}
+
+impl ToolArgs {
+    pub(crate) fn open(&self) -> capread::Result<ReadTool> {
+        let mut limits = self.limits.limits()?;
+        if let Some(allowed) = self.deadline {
+            limits = limits.deadline(allowed);
+        }
+        Ok(ReadTool::new(Root::open_ambient(&self.root)?).with_limits(limits))
+    }
+}
+
+impl LimitArgs {
+    pub(crate) fn limits(&self) -> capread::Result<Limits> {
+        let mut limits = Limits::default();
+        if let Some(lines) = self.max_lines {
+            limits = limits.max_lines(lines)?;
+        }
+        if let Some(bytes) = self.max_bytes {
+            limits = limits.max_bytes(bytes)?;
+        }
+        Ok(limits)
+    }
+}
+
+impl JsonlArgs {
+    pub(crate) fn jobs(&self) -> NonZeroUsize {
+        self.jobs.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,28 @@
+//! Answers on standard output.
+
+use std::io::{self, Write};
+
+use capread::Window;
+use serde_json::Value;
+
+/// The text as it is, then the hint. A window that reaches the end of the file ends as the file does, so that reading a whole file
+/// prints its very bytes.
+pub(crate) fn text(out: &mut impl Write, window: &Window) -> io::Result<()> {
+    write!(out, "{window}")?;
+    let ends_with_break = window.continuation().is_some() || (window.final_newline && window.total_lines > 0);
+    if ends_with_break {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// One line of JSON. It is written at once, so that lines of several threads never mix.
+pub(crate) fn json(out: &mut impl Write, value: &Value) -> io::Result<()> {
+    out.write_all(format!("{value}\n").as_bytes())?;
+    out.flush()
+}
+
+pub(crate) fn pretty_json(out: &mut impl Write, value: &Value) -> io::Result<()> {
+    writeln!(out, "{value:#}")?;
+    out.flush()
+}
