@@ -8,6 +8,7 @@ use cap_std::fs::Dir;
 
 use crate::cancel::{Cancel, Stop};
 use crate::error::{Asked, Error, Result};
+use crate::escape::Shown;
 use crate::fence::{Fence, RelPath, Syntax};
 use crate::file::RegularFile;
 use crate::resolve;
@@ -63,8 +64,7 @@ impl Root {
     /// Absolute paths and link targets count as inside when they start with `path` (made absolute) or with its real path.
     pub fn open_ambient(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let failed = |errno| open_error(errno).asked(|| Asked::new(path.as_os_str(), None));
-        let directory = sys::open_ambient_directory(path).map_err(failed)?;
+        let directory = sys::open_ambient_directory(path).map_err(|errno| open_error(path, errno))?;
         let spellings = spellings(path, &directory);
         Ok(Self::new(directory.into(), &spellings))
     }
@@ -119,9 +119,9 @@ impl TryFrom<OwnedFd> for Root {
     type Error = Error;
 
     fn try_from(descriptor: OwnedFd) -> Result<Self> {
-        match sys::fstat(descriptor.as_fd()).map_err(open_error)?.kind {
+        match sys::fstat(descriptor.as_fd()).map_err(resolve::os_error)?.kind {
             Kind::Directory => Ok(Dir::from(descriptor).into()),
-            _ => Err(not_a_directory()),
+            _ => Err(Error::invalid("root must be a directory")),
         }
     }
 }
@@ -132,15 +132,12 @@ impl AsFd for Root {
     }
 }
 
-fn not_a_directory() -> Error {
-    Error::invalid("root must be a directory")
-}
-
-fn open_error(errno: sys::Errno) -> Error {
-    match errno {
-        sys::Errno::NOTDIR => not_a_directory(),
+fn open_error(path: &Path, errno: sys::Errno) -> Error {
+    let error = match errno {
+        sys::Errno::NOTDIR => Error::invalid(format!("root must be a directory: {}", Shown(&path.to_string_lossy()))),
         errno => resolve::os_error(errno),
-    }
+    };
+    error.asked(|| Asked::new(path.as_os_str(), None))
 }
 
 /// The absolute paths that name the directory: as given, and real. A spelling counts only where it leads to the very directory that

@@ -1,5 +1,6 @@
 //! The command line. An option that is not listed here does not exist: it is refused by its name.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -29,7 +30,7 @@ pub(crate) enum Command {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReadArgs {
     /// File to read, relative to the root, or absolute inside it
-    pub(crate) path: PathBuf,
+    pub(crate) path: OsString,
 
     /// Line to start from, 1-based [default: 1]
     #[arg(long, value_name = "N")]

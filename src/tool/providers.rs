@@ -120,7 +120,7 @@ impl ToolCall {
         let id = self.id.unwrap_or(Value::Null);
         let is_error = result.is_err();
         match self.form {
-            Form::Plain => plain(id, &result),
+            Form::Plain => with_id(id, answer(&result)),
             Form::Anthropic => json!({
                 "type": "tool_result", "tool_use_id": id, "content": [{"type": "text", "text": text_of(&result)}], "is_error": is_error,
             }),
@@ -150,21 +150,19 @@ fn text_of(result: &Result<ReadOutput>) -> String {
     }
 }
 
-fn plain(id: Value, result: &Result<ReadOutput>) -> Value {
-    let mut fields = Map::new();
-    fields.insert("id".to_owned(), id);
-    if let Value::Object(answer) = answer(result) {
-        fields.extend(answer);
+/// The `id` first, for whoever reads the lines.
+fn with_id(id: Value, fields: Value) -> Value {
+    let mut all = Map::new();
+    all.insert("id".to_owned(), id);
+    if let Value::Object(fields) = fields {
+        all.extend(fields);
     }
-    Value::Object(fields)
+    Value::Object(all)
 }
 
 /// `output` and `error` are the keys that Gemini's documentation names for a function's response.
 fn gemini(id: Value, name: &str, result: &Result<ReadOutput>) -> Value {
     let key = if result.is_ok() { "output" } else { "error" };
-    let mut response = json!({"name": name, "response": {key: text_of(result)}});
-    if !id.is_null() {
-        response["id"] = id;
-    }
-    json!({"functionResponse": response})
+    let response = json!({"name": name, "response": {key: text_of(result)}});
+    json!({"functionResponse": if id.is_null() { response } else { with_id(id, response) }})
 }

@@ -66,7 +66,6 @@ impl<T> Queue<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
     use super::*;
@@ -90,24 +89,27 @@ mod tests {
 
     #[test]
     fn holds_no_more_than_its_bytes_and_loses_nothing() {
-        let (queue, held, most) = (Queue::new(10), AtomicUsize::new(0), AtomicUsize::new(0));
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                for item in 0..1000 {
+        let queue = Queue::new(10);
+        let most = thread::scope(|scope| {
+            let pushed = scope.spawn(|| {
+                let most = (0..1000).map(|item| {
                     queue.push(item, 4);
-                    // The other side lowers the count before it pops, so the count never exceeds what is held.
-                    most.fetch_max(held.fetch_add(4, Ordering::SeqCst) + 4, Ordering::SeqCst);
-                }
+                    queue.lock().bytes
+                });
+                let most = most.max();
                 queue.close();
+                most
             });
-            let mut next = 0;
-            while let Some(item) = queue.pop() {
-                assert_eq!(item, next);
-                next += 1;
-                held.fetch_sub(4, Ordering::SeqCst);
-            }
-            assert_eq!(next, 1000);
+            assert!(std::iter::from_fn(|| queue.pop()).eq(0..1000));
+            pushed.join().unwrap()
         });
-        assert!(most.load(Ordering::SeqCst) <= 10 + 4 + 4, "{most:?}");
+        assert!(most <= Some(10), "{most:?}");
+    }
+
+    #[test]
+    fn takes_one_item_over_its_bytes_when_empty() {
+        let queue = Queue::new(10);
+        queue.push(1, 11);
+        assert_eq!(queue.pop(), Some(1));
     }
 }

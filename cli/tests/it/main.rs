@@ -1,1 +1,9 @@
-//! The command from the outside.
+//! The command from the outside: arguments and bytes in, bytes and exit status out.
+
+#![expect(clippy::disallowed_methods, reason = "fixtures are made and looked at by path")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
+
+mod jsonl;
+mod read;
+mod schema;
+mod support;

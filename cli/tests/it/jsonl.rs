@@ -1,0 +1,211 @@
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{capread, directory, spawn};
+
+/// The answers to `input`, a JSON value a line.
+#[track_caller]
+fn answers(directory: &TempDir, arguments: &[&str], input: &[u8]) -> Vec<Value> {
+    let arguments = [&["jsonl"], arguments].concat();
+    let output = capread(directory, &arguments).write_stdin(input).assert().success().stderr("");
+    output
+        .get_output()
+        .stdout
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
+}
+
+#[track_caller]
+fn in_order(input: &[u8]) -> Vec<Value> {
+    answers(&directory(&[("a.txt", b"one\ntwo\n"), ("empty", b"")]), &["--jobs", "1"], input)
+}
+
+fn code(answer: &Value) -> &str {
+    answer["structuredContent"]["code"].as_str().unwrap_or("none")
+}
+
+#[test]
+fn answers_each_form_in_its_own() {
+    let hint = "one\n\n[1 more lines in file. Use offset=2 to continue.]";
+    let input = br#"{"id":{"any":["json"]},"name":"read","arguments":{"path":"a.txt","limit":1}}
+{"type":"tool_use","id":"toolu_1","name":"read","input":{"path":"a.txt","limit":1}}
+{"id":"call_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a.txt\",\"limit\":1}"}}
+{"type":"function_call","id":"fc_1","call_id":"c","name":"read","arguments":"{\"path\":\"a.txt\",\"limit\":1}"}
+{"functionCall":{"id":"x","name":"read","args":{"path":"a.txt","limit":1}}}
+"#;
+    let answers = in_order(input);
+    assert_eq!(answers[0]["id"], json!({"any": ["json"]}));
+    assert_eq!(answers[0]["content"], json!([{"type": "text", "text": hint}]));
+    assert_eq!(answers[0]["structuredContent"]["nextOffset"], 2);
+    assert_eq!(answers[0]["isError"], false);
+    assert_eq!(
+        answers[1..],
+        [
+            json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": hint}], "is_error": false}),
+            json!({"role": "tool", "tool_call_id": "call_1", "content": hint}),
+            json!({"type": "function_call_output", "call_id": "c", "output": hint}),
+            json!({"functionResponse": {"id": "x", "name": "read", "response": {"output": hint}}}),
+        ]
+    );
+}
+
+#[test]
+fn a_failed_read_is_an_answer_in_each_form() {
+    let input = br#"{"id":1,"name":"read","arguments":{"path":"../x"}}
+{"type":"tool_use","id":"t","name":"read","input":{"path":"../x"}}
+{"id":"c","type":"function","function":{"name":"read","arguments":"{\"path\":\"../x\"}"}}
+{"type":"function_call","call_id":"r","name":"read","arguments":"{\"path\":\"../x\"}"}
+{"functionCall":{"name":"read","args":{"path":"../x"}}}
+"#;
+    let text = "Path is outside the allowed root: ../x";
+    assert_eq!(
+        in_order(input),
+        [
+            json!({
+                "id": 1, "content": [{"type": "text", "text": text}], "isError": true,
+                "structuredContent": {"code": "outside_root", "input": "../x", "path": "../x"},
+            }),
+            json!({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": text}], "is_error": true}),
+            json!({"role": "tool", "tool_call_id": "c", "content": text}),
+            json!({"type": "function_call_output", "call_id": "r", "output": text}),
+            json!({"functionResponse": {"name": "read", "response": {"error": text}}}),
+        ]
+    );
+}
+
+#[test]
+fn gives_a_provider_no_blank_text() {
+    let input = br#"{"type":"tool_use","id":"t","name":"read","input":{"path":"empty"}}
+{"id":1,"name":"read","arguments":{"path":"empty"}}
+"#;
+    let answers = in_order(input);
+    assert_eq!(answers[0]["content"][0]["text"], "[File is empty.]");
+    assert_eq!(answers[1]["content"][0]["text"], "");
+}
+
+#[test]
+fn goes_on_after_lines_that_are_no_calls() {
+    let deep = "[".repeat(100_000);
+    let mut input = Vec::new();
+    for line in
+        ["garbage", "[1]", "{}", r#"{"id":5}"#, r#"{"id":6,"name":"write","arguments":{"path":"a.txt"}}"#, &deep]
+    {
+        input.extend_from_slice(line.as_bytes());
+        input.push(b'\n');
+    }
+    input.extend_from_slice(b"\xff\xfe\n \n\n{\"id\":7,\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}");
+    let answers = in_order(&input);
+    let told: Vec<_> = answers.iter().map(|answer| (answer["id"].clone(), code(answer))).collect();
+    let refused = |id: Value| (id, "invalid_argument");
+    let null = || refused(Value::Null);
+    assert_eq!(
+        told,
+        [null(), null(), null(), refused(json!(5)), refused(json!(6)), null(), null(), (json!(7), "none")]
+    );
+}
+
+#[test]
+fn refuses_a_line_over_1_mib_and_goes_on() {
+    let long =
+        format!("{{\"id\":1,\"name\":\"read\",\"arguments\":{{\"path\":\"{}\"}}}}\n", "x".repeat(5 * 1024 * 1024));
+    let answers =
+        in_order(format!("{long}{{\"id\":2,\"name\":\"read\",\"arguments\":{{\"path\":\"a.txt\"}}}}\n").as_bytes());
+    assert_eq!(answers.len(), 2);
+    assert_eq!((&answers[0]["id"], code(&answers[0])), (&Value::Null, "invalid_argument"));
+    assert_eq!(answers[0]["content"][0]["text"], "a line must be at most 1 MiB");
+    assert_eq!((&answers[1]["id"], code(&answers[1])), (&json!(2), "none"));
+}
+
+#[test]
+fn answers_10_000_mixed_calls_once_each() {
+    let directory = directory(&[("a.txt", b"one\ntwo\n"), ("d/b.txt", b"three\n")]);
+    let expected_code = |n: u32| match n % 5 {
+        0 | 1 => "none",
+        2 => "not_found",
+        3 => "outside_root",
+        _ => "invalid_argument",
+    };
+    let paths = ["a.txt", "d/b.txt", "nope", "../x", ""].into_iter().cycle();
+    let calls = (0..10_000).zip(paths).map(|(n, path)| json!({"id": n, "name": "read", "arguments": {"path": path}}));
+    let input = calls.map(|call| call.to_string()).collect::<Vec<_>>().join("\n");
+    let answers = answers(&directory, &["--jobs", "4"], input.as_bytes());
+    let by_id: HashMap<u64, &Value> = answers.iter().map(|answer| (answer["id"].as_u64().unwrap(), answer)).collect();
+    assert_eq!((answers.len(), by_id.len()), (10_000, 10_000));
+    for n in 0..10_000 {
+        assert_eq!(code(by_id[&u64::from(n)]), expected_code(n), "call {n}");
+    }
+}
+
+#[test]
+fn answers_before_it_is_asked_again() {
+    let directory = directory(&[("a.txt", b"one\ntwo\n")]);
+    let mut child = spawn(&directory, &["jsonl"]);
+    let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    for id in 0..3 {
+        writeln!(input, "{}", json!({"id": id, "name": "read", "arguments": {"path": "a.txt"}})).unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["id"], id);
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+/// A file whose lines would take minutes to count: text where it is looked at, then a hole.
+fn endless(directory: &TempDir) {
+    let file = fs::File::create(directory.path().join("endless")).unwrap();
+    (&file).write_all(&b"line\n".repeat(2000)).unwrap();
+    file.set_len(1 << 40).unwrap();
+}
+
+#[test]
+fn cancels_every_call_of_an_id_and_no_other() {
+    let directory = directory(&[("a.txt", b"one\n")]);
+    endless(&directory);
+    let call = |id: Value, path: &str| json!({"id": id, "name": "read", "arguments": {"path": path}});
+    let input = [
+        call(json!("x"), "endless"),
+        call(json!("x"), "endless"),
+        call(json!(1), "a.txt"),
+        json!({"cancel": "unknown"}),
+        json!({"cancel": 1.5}),
+        json!({"cancel": "x"}),
+    ];
+    let input = input.map(|line| format!("{line}\n")).concat();
+    let mut answers = answers(&directory, &["--jobs", "3"], input.as_bytes());
+    answers.sort_by_key(|answer| answer["id"].to_string());
+    let told: Vec<_> = answers.iter().map(|answer| (answer["id"].clone(), code(answer))).collect();
+    assert_eq!(told, [(json!("x"), "cancelled"), (json!("x"), "cancelled"), (json!(1), "none")]);
+    assert_eq!(answers[0]["content"][0]["text"], "Operation aborted");
+}
+
+#[test]
+fn ends_a_read_at_the_deadline() {
+    let directory = directory(&[]);
+    endless(&directory);
+    let input = br#"{"id":1,"name":"read","arguments":{"path":"endless"}}"#;
+    let answers = answers(&directory, &["--deadline", "50ms"], input);
+    assert_eq!(answers[0]["content"][0]["text"], "Read took longer than 0.05 s");
+    assert_eq!(code(&answers[0]), "deadline");
+}
+
+#[test]
+fn ends_when_nobody_takes_the_answers() {
+    let directory = directory(&[("a.txt", b"one\n")]);
+    let mut child = spawn(&directory, &["jsonl"]);
+    let mut input = child.stdin.take().unwrap();
+    drop(child.stdout.take());
+    writeln!(input, "{}", json!({"id": 1, "name": "read", "arguments": {"path": "a.txt"}})).unwrap();
+    // The input stays open: the process must end by itself.
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn refuses_no_jobs() {
+    capread(&directory(&[]), &["jsonl", "--jobs", "0"]).assert().code(2).stdout("");
+}

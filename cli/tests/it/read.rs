@@ -1,0 +1,185 @@
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::support::{capread, directory, spawn};
+
+#[track_caller]
+fn prints(files: &[(&str, &[u8])], arguments: &[&str], expected: &str) {
+    let directory = directory(files);
+    capread(&directory, arguments).assert().success().stdout(expected.to_owned()).stderr("");
+}
+
+#[track_caller]
+fn fails(code: i32, files: &[(&str, &[u8])], arguments: &[&str], message: &str) {
+    let directory = directory(files);
+    capread(&directory, arguments).assert().code(code).stdout("").stderr(format!("{message}\n"));
+}
+
+#[rstest]
+#[case::final_newline("a\nb\n")]
+#[case::no_final_newline("a\nb")]
+#[case::empty("")]
+#[case::one_empty_line("\n")]
+#[case::empty_lines("\n\n\n")]
+#[case::carriage_returns("a\r\nb\r\n")]
+fn prints_a_whole_file_as_its_bytes(#[case] content: &str) {
+    prints(&[("f", content.as_bytes())], &["read", "f"], content);
+}
+
+#[test]
+fn prints_the_hint_after_one_empty_line() {
+    let files: &[(&str, &[u8])] = &[("f", b"a\nb\nc\n")];
+    prints(files, &["read", "f", "--limit", "2"], "a\nb\n\n[1 more lines in file. Use offset=3 to continue.]\n");
+    prints(files, &["read", "f", "--offset", "3", "--limit", "1"], "c\n");
+    prints(
+        files,
+        &["read", "f", "--max-lines", "1", "--offset", "2"],
+        "b\n\n[Showing lines 2-2 of 3. Use offset=3 to continue.]\n",
+    );
+    let lines = "x".repeat(600) + "\n" + &"y".repeat(600);
+    let expected = "x".repeat(600) + "\n\n[Showing lines 1-1 of 2 (1 KiB limit). Use offset=2 to continue.]\n";
+    prints(&[("f", lines.as_bytes())], &["read", "f", "--max-bytes", "1KiB"], &expected);
+}
+
+#[rstest]
+#[case::outside(&["read", "../x"], "Path is outside the allowed root: ../x")]
+#[case::missing(&["read", "nope"], "File does not exist: nope")]
+#[case::directory(&["read", "d"], "Not a regular file: d (directory)")]
+#[case::offset_zero(&["read", "f", "--offset", "0"], "offset must be a positive integer")]
+#[case::limit_zero(&["read", "f", "--limit", "0"], "limit must be a positive integer")]
+#[case::offset_behind_the_end(&["read", "f", "--offset", "9"], "Offset 9 is beyond end of file (1 lines total)")]
+#[case::empty_path(&["read", ""], "path must not be empty")]
+#[case::deadline(&["read", "f", "--deadline", "0s"], "Read took longer than 0 s")]
+fn a_failed_read_is_status_1_and_its_message(#[case] arguments: &[&str], #[case] message: &str) {
+    fails(1, &[("f", b"a\n"), ("d/g", b"")], arguments, message);
+}
+
+#[rstest]
+#[case::no_lines(&["read", "f", "--max-lines", "0"], "error: max_lines must be a positive integer")]
+#[case::no_bytes(&["read", "f", "--max-bytes", "0"], "error: max_bytes must be a positive integer")]
+#[case::missing_root(&["read", "f", "--root", "nope"], "error: File does not exist: nope")]
+#[case::root_is_a_file(&["read", "f", "--root", "f"], "error: root must be a directory: f")]
+#[case::jsonl_root_is_a_file(&["jsonl", "--root", "f"], "error: root must be a directory: f")]
+fn what_cannot_start_is_status_2(#[case] arguments: &[&str], #[case] message: &str) {
+    fails(2, &[("f", b"a\n")], arguments, message);
+}
+
+/// An option of the contract that does not work yet is refused by its name, not ignored.
+#[rstest]
+fn refuses_what_it_does_not_know(
+    #[values(
+        "--tail",
+        "--column",
+        "--if-version",
+        "-n",
+        "--line-numbers",
+        "--max-scan-bytes",
+        "--no-total",
+        "--encoding",
+        "--deny",
+        "--deny-from",
+        "--one-file-system",
+        "--resolver",
+        "--no-sandbox",
+        "--audit",
+        "--raw",
+        "--nonsense"
+    )]
+    option: &str,
+) {
+    let directory = directory(&[("f", b"a\n")]);
+    let output = capread(&directory, &["read", "f", option]).assert().code(2).stdout("");
+    let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(stderr.starts_with(&format!("error: unexpected argument '{option}' found")), "{stderr}");
+}
+
+#[test]
+fn refuses_a_second_root() {
+    let directory = directory(&[("a/f", b"a\n"), ("b/f", b"b\n")]);
+    let output = capread(&directory, &["read", "f", "--root", "a", "--root", "b"]).assert().code(2).stdout("");
+    let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(stderr.starts_with("error: the argument '--root <DIR>' cannot be used multiple times"), "{stderr}");
+}
+
+#[rstest]
+#[case("10")]
+#[case("soon")]
+#[case("-1s")]
+fn refuses_a_deadline_that_is_no_time(#[case] time: &str) {
+    let directory = directory(&[("f", b"a\n")]);
+    capread(&directory, &["read", "f", &format!("--deadline={time}")]).assert().code(2).stdout("");
+}
+
+#[test]
+fn reads_beneath_another_root_by_relative_and_absolute_path() {
+    let directory = directory(&[("in/f", b"IN\n"), ("in-secret/s", b"OUT\n")]);
+    let root = directory.path().join("in");
+    let absolute = root.join("f");
+    let outside = directory.path().join("in-secret/s");
+    capread(&directory, &["read", "f", "--root", "in"]).assert().success().stdout("IN\n");
+    capread(&directory, &["read", absolute.to_str().unwrap(), "--root", "in"]).assert().success().stdout("IN\n");
+    let message = format!("Path is outside the allowed root: {}\n", outside.display());
+    capread(&directory, &["read", outside.to_str().unwrap(), "--root", "in"])
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(message);
+}
+
+#[test]
+fn prints_json_for_success_and_failure() {
+    let directory = directory(&[("notes.txt", b"line 1\nline 2\nline 3\nline 4")]);
+    let read = |arguments: &[&str], code| -> Value {
+        let output = capread(&directory, arguments).assert().code(code).stderr("");
+        serde_json::from_slice(&output.get_output().stdout).unwrap()
+    };
+    let facts = json!({
+        "path": "notes.txt", "startLine": 2, "endLine": 3, "totalLines": 4, "truncatedBy": "limit", "nextOffset": 4,
+        "bytes": 13, "fileSize": 27, "encoding": "utf-8", "bom": false, "replacements": 0, "controls": 0,
+        "lineEnds": "lf", "finalNewline": false, "links": 1,
+    });
+    let text = "line 2\nline 3\n\n[1 more lines in file. Use offset=4 to continue.]";
+    assert_eq!(
+        read(&["read", "notes.txt", "--offset", "2", "--limit", "2", "--json"], 0),
+        json!({"content": [{"type": "text", "text": text}], "structuredContent": facts, "isError": false})
+    );
+    assert_eq!(
+        read(&["read", "a/../../x", "--json"], 1),
+        json!({
+            "content": [{"type": "text", "text": "Path is outside the allowed root: a/../../x (resolves to ../x)"}],
+            "structuredContent": {"code": "outside_root", "input": "a/../../x", "path": "../x"},
+            "isError": true,
+        })
+    );
+    assert_eq!(
+        read(&["read", "nope", "--json"], 1)["structuredContent"],
+        json!({"code": "not_found", "input": "nope", "path": "nope", "os": "ENOENT"})
+    );
+}
+
+#[test]
+fn takes_a_path_that_is_not_utf_8() {
+    let directory = directory(&[]);
+    let name = OsStr::from_bytes(b"\xff\xfe");
+    fs::write(directory.path().join(name), "IN\n").unwrap();
+    capread(&directory, &["read"]).arg(name).assert().success().stdout("IN\n");
+    capread(&directory, &["read"])
+        .arg(OsStr::from_bytes(b"\xfd"))
+        .assert()
+        .code(1)
+        .stderr("File does not exist: \u{fffd}\n");
+}
+
+#[test]
+fn a_closed_pipe_is_success() {
+    // More than a pipe holds, so that the write must meet the closed end.
+    let line = "x".repeat(1000) + "\n";
+    let directory = directory(&[("f", line.repeat(1000).as_bytes())]);
+    let mut child = spawn(&directory, &["read", "f", "--max-bytes", "1MiB"]);
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+}
