@@ -7,6 +7,7 @@ use std::{error, fmt, io};
 use crate::escape::Shown;
 use crate::file::FileKind;
 use crate::render::ByteCount;
+use crate::sys;
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -191,6 +192,12 @@ impl Error {
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         self.0.source.as_ref()?.raw_os_error()
+    }
+
+    /// Its name, such as `ENOENT`, as errno(3) has it; `None` also for a number that no read is known to meet.
+    #[must_use]
+    pub fn os_error_name(&self) -> Option<&'static str> {
+        sys::errno_name(self.raw_os_error()?)
     }
 }
 

@@ -85,5 +85,10 @@ pub use tool::{
     providers::{Message, ToolCall},
 };
 
+/// The README's example must compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(fuzzing)]
 pub use fence::{Fence, Syntax};

@@ -18,6 +18,7 @@ use crate::root::Root;
 use crate::window::{Limits, Selection, Window};
 
 /// The name that models call the tool by.
+#[cfg(feature = "json")]
 pub(crate) const NAME: &str = "read";
 
 /// What a model asks for.

@@ -47,6 +47,7 @@ impl Limits {
     }
 
     /// The most lines and the most bytes of one window.
+    #[cfg(feature = "json")]
     pub(crate) fn budgets(&self) -> (NonZeroU64, NonZeroU64) {
         (self.max_lines, self.max_bytes)
     }

@@ -6,7 +6,6 @@ use super::{ReadOutput, ReadRequest, ReadTool};
 use crate::cancel::Cancel;
 use crate::error::{Asked, Error, Result};
 use crate::escape::Shown;
-use crate::sys;
 use crate::window::{Cut, LineEnds};
 
 /// The fields of a request.
@@ -184,7 +183,7 @@ impl Error {
     pub fn to_json(&self) -> Value {
         let mut facts = json!({"code": self.code(), "input": self.input().map(bounded), "path": self.path()});
         if let Some(errno) = self.raw_os_error() {
-            facts["os"] = sys::errno_name(errno).map_or_else(|| json!(errno), |name| json!(name));
+            facts["os"] = self.os_error_name().map_or_else(|| json!(errno), |name| json!(name));
         }
         facts
     }
