@@ -4,10 +4,8 @@ use std::ffi::OsStr;
 use std::time::Duration;
 use std::{error, fmt, io};
 
-use crate::escape::Shown;
-use crate::file::FileKind;
-use crate::render::ByteCount;
-use crate::sys;
+use crate::display::ByteCount;
+use crate::display::Shown;
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -111,6 +109,24 @@ pub enum ErrorKind {
     Io,
 }
 
+/// What something that is not a regular file is. `Display` is the word that messages use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A directory.
+    Directory,
+    /// A named pipe, fifo(7).
+    Fifo,
+    /// A Unix domain socket, unix(7).
+    Socket,
+    /// A character device.
+    CharacterDevice,
+    /// A block device.
+    BlockDevice,
+    /// None that POSIX knows.
+    Unknown,
+}
+
 /// What ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -193,12 +209,6 @@ impl Error {
     pub fn raw_os_error(&self) -> Option<i32> {
         self.0.source.as_ref()?.raw_os_error()
     }
-
-    /// Its name, such as `ENOENT`, as errno(3) has it; `None` also for a number that no read is known to meet.
-    #[must_use]
-    pub fn os_error_name(&self) -> Option<&'static str> {
-        sys::errno_name(self.raw_os_error()?)
-    }
 }
 
 impl From<ErrorKind> for Error {
@@ -274,6 +284,19 @@ fn fmt_binary(f: &mut fmt::Formatter<'_>, format: Option<&str>, size: Option<u64
         (Some(format), None) => write!(f, " ({format})"),
         (None, Some(size)) => write!(f, " ({size} bytes)"),
         (None, None) => Ok(()),
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Directory => "directory",
+            Self::Fifo => "FIFO",
+            Self::Socket => "socket",
+            Self::CharacterDevice => "character device",
+            Self::BlockDevice => "block device",
+            Self::Unknown => "unknown type",
+        })
     }
 }
 

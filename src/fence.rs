@@ -8,8 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::display::Shown;
 use crate::error::{Asked, Error, ErrorKind, Result};
-use crate::escape::Shown;
 
 /// Longest path of a request, in bytes: `PATH_MAX` of Linux, `path_resolution(7)`.
 const MAX_PATH_BYTES: usize = 4096;

@@ -1,31 +1,13 @@
 //! A regular file: one descriptor from the check to the last byte.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::{fmt, fs, io};
+use std::{fs, io};
 
 use crate::cancel::{Cancel, Stop};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FileKind, Result};
 use crate::sys::{self, Kind, Stat};
 use crate::text::ReadAt;
 use crate::window::{Limits, Selection, Window};
-
-/// What something that is not a regular file is. `Display` is the word that messages use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FileKind {
-    /// A directory.
-    Directory,
-    /// A named pipe, fifo(7).
-    Fifo,
-    /// A Unix domain socket, unix(7).
-    Socket,
-    /// A character device.
-    CharacterDevice,
-    /// A block device.
-    BlockDevice,
-    /// None that POSIX knows.
-    Unknown,
-}
 
 impl FileKind {
     pub(crate) fn of(kind: Kind) -> Self {
@@ -37,19 +19,6 @@ impl FileKind {
             Kind::BlockDevice => Self::BlockDevice,
             Kind::Regular | Kind::Symlink | Kind::Unknown => Self::Unknown,
         }
-    }
-}
-
-impl fmt::Display for FileKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Directory => "directory",
-            Self::Fifo => "FIFO",
-            Self::Socket => "socket",
-            Self::CharacterDevice => "character device",
-            Self::BlockDevice => "block device",
-            Self::Unknown => "unknown type",
-        })
     }
 }
 

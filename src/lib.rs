@@ -54,8 +54,8 @@
 compile_error!("capread keeps its promises on Linux only, so far");
 
 mod cancel;
+mod display;
 mod error;
-mod escape;
 #[cfg_attr(not(fuzzing), expect(unreachable_pub, reason = "the fuzz targets reach it"))]
 mod fence;
 mod file;
@@ -68,10 +68,10 @@ mod tool;
 mod window;
 
 pub use cancel::Cancel;
-pub use error::{Error, ErrorKind, Resource, Result};
-pub use escape::is_control;
+pub use display::is_control;
+pub use error::{Error, ErrorKind, FileKind, Resource, Result};
 pub use fence::RelPath;
-pub use file::{FileKind, RegularFile};
+pub use file::RegularFile;
 pub use render::Continuation;
 pub use root::Root;
 pub use text::ReadAt;

@@ -2,19 +2,8 @@
 
 use std::fmt;
 
+use crate::display::ByteCount;
 use crate::window::{Cut, Window};
-
-/// A number of bytes in a message: a multiple of 1024 as KiB.
-pub(crate) struct ByteCount(pub(crate) u64);
-
-impl fmt::Display for ByteCount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            bytes if bytes >= 1024 && bytes % 1024 == 0 => write!(f, "{} KiB", bytes / 1024),
-            bytes => write!(f, "{bytes} bytes"),
-        }
-    }
-}
 
 /// How to read on after a window. `Display` is the hint that the model gets.
 ///

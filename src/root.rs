@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 
 use crate::cancel::{Cancel, Stop};
+use crate::display::Shown;
 use crate::error::{Asked, Error, Result};
-use crate::escape::Shown;
 use crate::fence::{Fence, RelPath, Syntax};
 use crate::file::RegularFile;
 use crate::resolve;

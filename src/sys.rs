@@ -5,5 +5,4 @@
 mod errno;
 mod linux;
 
-pub(crate) use errno::name as errno_name;
 pub(crate) use linux::*;

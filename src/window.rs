@@ -6,8 +6,8 @@ use std::time::Duration;
 use memchr::{memchr, memchr_iter};
 
 use crate::cancel::{Cancel, Stop};
+use crate::display::is_control;
 use crate::error::{Error, ErrorKind, Result};
-use crate::escape::is_control;
 use crate::text::{self, Ended, Lines, ReadAt, Taken};
 
 /// The application's ceiling on one read: a request can ask for less, never for more.

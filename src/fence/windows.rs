@@ -4,8 +4,8 @@
 //! Windows would not take literally is refused, never rewritten.
 
 use super::{Anchor, Split, components};
+use crate::display::Shown;
 use crate::error::{Error, Result};
-use crate::escape::Shown;
 
 /// Names of devices in every directory, with any extension. `CONIN$` and `CONOUT$` are the console's two ends.
 const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];

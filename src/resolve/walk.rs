@@ -9,9 +9,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::{Reached, os_error};
 use crate::cancel::Stop;
-use crate::error::{Error, ErrorKind, Resource, Result};
+use crate::error::{Error, ErrorKind, FileKind, Resource, Result};
 use crate::fence::{Fence, RelPath};
-use crate::file::FileKind;
 use crate::sys::{self, Errno, Kind, Stat};
 
 /// Links in one walk, like the kernel's `MAXSYMLINKS`, `path_resolution(7)`: the 41st is too many.

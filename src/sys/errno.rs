@@ -2,9 +2,16 @@
 
 use rustix::io::Errno;
 
-/// `ENOENT` and the like; `None` for a number that no read is known to meet.
-pub(crate) fn name(raw: i32) -> Option<&'static str> {
-    NAMES.iter().find(|(errno, _)| errno.raw_os_error() == raw).map(|(_, name)| *name)
+use crate::error::Error;
+
+impl Error {
+    /// The name of [`raw_os_error`](Self::raw_os_error), such as `ENOENT`, as errno(3) has it; `None` also for a number that no
+    /// read is known to meet.
+    #[must_use]
+    pub fn os_error_name(&self) -> Option<&'static str> {
+        let raw = self.raw_os_error()?;
+        NAMES.iter().find(|(errno, _)| errno.raw_os_error() == raw).map(|(_, name)| *name)
+    }
 }
 
 const NAMES: [(Errno, &str); 30] = [

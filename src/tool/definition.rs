@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{NAME, ReadTool};
-use crate::render::ByteCount;
+use crate::display::ByteCount;
 use crate::window::Limits;
 
 /// The form in which an API takes a tool definition.

@@ -4,8 +4,8 @@ use serde_json::{Map, Number, Value, json};
 
 use super::{ReadOutput, ReadRequest, ReadTool};
 use crate::cancel::Cancel;
+use crate::display::Shown;
 use crate::error::{Asked, Error, Result};
-use crate::escape::Shown;
 use crate::window::{Cut, LineEnds};
 
 /// The fields of a request.

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::json::answer;
 use super::{NAME, ReadOutput, ReadRequest, ReadTool};
 use crate::cancel::Cancel;
+use crate::display::Shown;
 use crate::error::{Error, Result};
-use crate::escape::Shown;
 
 /// One message of an agent: a tool call, or a wish to cancel one.
 #[derive(Debug)]

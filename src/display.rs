@@ -1,4 +1,4 @@
-//! Untrusted names and values inside messages: control characters escaped, length bounded.
+//! How names and numbers look in messages: control characters escaped, length bounded.
 
 use std::fmt;
 
@@ -51,6 +51,18 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, chars: impl Iterator<Item = char>) 
         }
     }
     Ok(())
+}
+
+/// A number of bytes in a message: a multiple of 1024 as KiB.
+pub(crate) struct ByteCount(pub(crate) u64);
+
+impl fmt::Display for ByteCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes if bytes >= 1024 && bytes % 1024 == 0 => write!(f, "{} KiB", bytes / 1024),
+            bytes => write!(f, "{bytes} bytes"),
+        }
+    }
 }
 
 #[cfg(test)]
