@@ -1,6 +1,6 @@
 //! What can go wrong with a read: a stable code for programs, a message for the model.
 
-use std::ffi::OsStr;
+use std::path::Path;
 use std::time::Duration;
 use std::{error, fmt, io};
 
@@ -19,6 +19,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// |---|---|
 /// | `invalid_argument` | the request breaks a rule, whatever it names |
 /// | `outside_root` | the path, or a link on its way, leaves the root |
+/// | `denied` | a policy denies the path, as asked for or as resolved |
 /// | `not_found` | nothing is there, or a file stands where a directory is needed |
 /// | `not_a_file` | a directory, FIFO, socket or device |
 /// | `permission_denied` | the operating system refuses, or would |
@@ -35,21 +36,23 @@ pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: ErrorKind,
-    asked: Option<Asked>,
+    request: Option<Request>,
+    /// Names that may have been meant, as paths to ask for.
+    suggestions: Vec<String>,
     source: Option<io::Error>,
 }
 
 /// The path of a request as it was given and as its text normalises.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
-    pub(crate) input: String,
+pub(crate) struct Request {
+    input: String,
     /// Relative to the root; `None` where that would tell more than the request did.
-    pub(crate) path: Option<String>,
+    path: Option<String>,
 }
 
-impl Asked {
-    pub(crate) fn new(input: &OsStr, path: Option<&OsStr>) -> Self {
-        let text = |name: &OsStr| name.to_string_lossy().into_owned();
+impl Request {
+    pub(crate) fn new(input: &Path, path: Option<&Path>) -> Self {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
         Self { input: text(input), path: path.map(text) }
     }
 }
@@ -65,6 +68,8 @@ pub enum ErrorKind {
     },
     /// The path leaves the root, by its text or through a link.
     OutsideRoot,
+    /// A policy denies the path, as asked for or as resolved, whether or not anything is there.
+    Denied,
     /// Nothing is there, or a file stands where a directory is needed.
     NotFound,
     /// Something other than a regular file is there.
@@ -145,7 +150,7 @@ pub enum Resource {
 impl Error {
     /// An error of the operating system as the cause of `kind`.
     pub(crate) fn caused(kind: ErrorKind, source: impl Into<io::Error>) -> Self {
-        Self(Box::new(Inner { kind, asked: None, source: Some(source.into()) }))
+        Self(Box::new(Inner { kind, request: None, suggestions: Vec::new(), source: Some(source.into()) }))
     }
 
     pub(crate) fn invalid(reason: impl Into<String>) -> Self {
@@ -153,8 +158,13 @@ impl Error {
     }
 
     /// Adds the request's path, once, in the layer that knows it.
-    pub(crate) fn asked(mut self, asked: impl FnOnce() -> Asked) -> Self {
-        self.0.asked.get_or_insert_with(asked);
+    pub(crate) fn asked(mut self, request: impl FnOnce() -> Request) -> Self {
+        self.0.request.get_or_insert_with(request);
+        self
+    }
+
+    pub(crate) fn suggest(mut self, suggestions: Vec<String>) -> Self {
+        self.0.suggestions = suggestions;
         self
     }
 
@@ -176,6 +186,7 @@ impl Error {
         match self.0.kind {
             ErrorKind::InvalidArgument { .. } => "invalid_argument",
             ErrorKind::OutsideRoot => "outside_root",
+            ErrorKind::Denied => "denied",
             ErrorKind::NotFound => "not_found",
             ErrorKind::NotAFile(_) => "not_a_file",
             ErrorKind::PermissionDenied => "permission_denied",
@@ -194,14 +205,20 @@ impl Error {
     /// The path as it was asked for, where the request had one; bytes that are no UTF-8 are replaced.
     #[must_use]
     pub fn input(&self) -> Option<&str> {
-        self.0.asked.as_ref().map(|asked| asked.input.as_str())
+        self.0.request.as_ref().map(|request| request.input.as_str())
     }
 
     /// What the path asked for normalises to by its text, relative to the root, where it can be told: `../x` for `a/../../x`, and
     /// `None` for an absolute path outside.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
-        self.0.asked.as_ref()?.path.as_deref()
+        self.0.request.as_ref()?.path.as_deref()
+    }
+
+    /// At most three paths that may have been meant, where nothing is at the one asked for.
+    #[must_use]
+    pub fn suggestions(&self) -> &[String] {
+        &self.0.suggestions
     }
 
     /// The error number of the operating system, where one was the cause.
@@ -213,7 +230,7 @@ impl Error {
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, asked: None, source: None }))
+        Self(Box::new(Inner { kind, request: None, suggestions: Vec::new(), source: None }))
     }
 }
 
@@ -221,7 +238,8 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Error")
             .field("kind", &self.0.kind)
-            .field("asked", &self.0.asked)
+            .field("request", &self.0.request)
+            .field("suggestions", &self.0.suggestions)
             .field("source", &self.0.source)
             .finish()
     }
@@ -239,7 +257,8 @@ impl fmt::Display for Error {
         match &self.0.kind {
             ErrorKind::InvalidArgument { reason } => f.write_str(reason),
             ErrorKind::OutsideRoot => self.fmt_outside(f),
-            ErrorKind::NotFound => write!(f, "File does not exist: {name}"),
+            ErrorKind::Denied => write!(f, "Path is denied by policy: {name}"),
+            ErrorKind::NotFound => self.fmt_not_found(f, &name),
             ErrorKind::NotAFile(kind) => write!(f, "Not a regular file: {name} ({kind})"),
             ErrorKind::PermissionDenied => write!(f, "Permission denied: {name}"),
             ErrorKind::TooManyLinks => write!(f, "Too many symbolic links: {name}"),
@@ -266,6 +285,16 @@ impl Error {
             Some(path) if Some(path) != self.input() => write!(f, " (resolves to {})", Shown(path)),
             _ => Ok(()),
         }
+    }
+
+    fn fmt_not_found(&self, f: &mut fmt::Formatter<'_>, name: &Shown<'_>) -> fmt::Result {
+        write!(f, "File does not exist: {name}")?;
+        let Some((last, others)) = self.suggestions().split_last() else { return Ok(()) };
+        f.write_str(". Did you mean ")?;
+        for (index, other) in others.iter().enumerate() {
+            write!(f, "{}{}", if index > 0 { ", " } else { "" }, Shown(other))?;
+        }
+        write!(f, "{}{}?", if others.is_empty() { "" } else { " or " }, Shown(last))
     }
 
     /// `Cannot read x: <OS message>`, without the number that the standard library adds to that message.

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::display::Shown;
-use crate::error::{Asked, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Request, Result};
 
 /// Longest path of a request, in bytes: `PATH_MAX` of Linux, `path_resolution(7)`.
 const MAX_PATH_BYTES: usize = 4096;
@@ -34,9 +34,13 @@ impl RelPath {
         &self.0
     }
 
-    /// What an error tells of a request for this path.
-    pub(crate) fn asked_as(&self, input: &Path) -> Asked {
-        Asked::new(input.as_os_str(), Some(self.to_path_buf().as_os_str()))
+    /// Of names that a walk has opened one by one.
+    pub(crate) fn of_names<'n>(names: impl Iterator<Item = &'n OsStr>) -> Self {
+        Self(names.map(OsStr::to_os_string).collect())
+    }
+
+    pub(crate) fn join(&self, name: &OsStr) -> Self {
+        Self(self.0.iter().cloned().chain([name.to_os_string()]).collect())
     }
 
     fn new(names: &[&[u8]]) -> Self {
@@ -122,12 +126,11 @@ impl Fence {
 
     /// Judges the text of a request.
     pub fn admit(&self, request: &Path) -> Result<RelPath> {
-        let request = request.as_os_str();
-        let refused = |error: Error, path: Option<&OsStr>| error.asked(|| Asked::new(request, path));
-        let split = self.validate(request).map_err(|error| refused(error, None))?;
+        let refused = |error: Error, path: Option<&Path>| error.asked(|| Request::new(request, path));
+        let split = self.validate(request.as_os_str()).map_err(|error| refused(error, None))?;
         match &split.anchor {
             Anchor::Relative => {
-                self.admit_relative(&split).map_err(|text| refused(ErrorKind::OutsideRoot.into(), Some(&text)))
+                self.admit_relative(&split).map_err(|text| refused(ErrorKind::OutsideRoot.into(), Some(text.as_ref())))
             }
             Anchor::Rooted => {
                 let base = self.spellings.first().map_or(&b""[..], |base| &base.prefix);
@@ -184,6 +187,18 @@ impl Fence {
 
     fn below_root(&self, prefix: &[u8], absolute: &[&[u8]]) -> Option<RelPath> {
         self.spellings.iter().find_map(|root| root.strip(self.syntax, prefix, absolute)).map(RelPath::new)
+    }
+
+    /// The absolute path of what lies at `path`, in the spelling that relative paths are joined to; `path` itself without any.
+    pub(crate) fn absolute(&self, path: &RelPath) -> PathBuf {
+        let Some(base) = self.spellings.first() else { return path.to_path_buf() };
+        let names = base.components.iter().map(|name| OsStr::from_bytes(name));
+        let mut absolute = os_string(&base.prefix);
+        for name in names.chain(path.components().iter().map(OsString::as_os_str)) {
+            absolute.push("/");
+            absolute.push(name);
+        }
+        if absolute.is_empty() { PathBuf::from("/") } else { absolute.into() }
     }
 
     /// What is left of an absolute link target behind a spelling of the root, with its `..` still in it: those are for the walk.

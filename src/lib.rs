@@ -48,6 +48,7 @@
 //!
 //! # Features
 //!
+//! * `policy` (default): deny patterns in gitignore syntax.
 //! * `json` (default): tool calls and results as JSON, the tool definition, the forms of the model providers.
 
 #[cfg(not(target_os = "linux"))]
@@ -59,9 +60,11 @@ mod error;
 #[cfg_attr(not(fuzzing), expect(unreachable_pub, reason = "the fuzz targets reach it"))]
 mod fence;
 mod file;
+mod policy;
 mod render;
 mod resolve;
 mod root;
+mod roots;
 mod sys;
 mod text;
 mod tool;
@@ -73,11 +76,15 @@ pub use error::{Error, ErrorKind, FileKind, Resource, Result};
 pub use fence::RelPath;
 pub use file::RegularFile;
 pub use render::Continuation;
+pub use resolve::Resolver;
 pub use root::Root;
+pub use roots::Roots;
 pub use text::ReadAt;
 pub use tool::{ReadOutput, ReadRequest, ReadTool};
 pub use window::{Cut, Limits, LineEnds, Selection, Window};
 
+#[cfg(feature = "policy")]
+pub use policy::Policy;
 #[cfg(feature = "json")]
 pub use tool::{
     definition::{Definition, Format},

@@ -1,27 +1,139 @@
-//! From a [`RelPath`](crate::RelPath) to one descriptor of a regular file beneath the root.
+//! From a [`RelPath`] to one descriptor of a regular file beneath a root.
 
+mod directory;
+mod kernel;
 mod walk;
 
-use std::ffi::OsString;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+pub(crate) use directory::Directory;
+pub(crate) use walk::Missing;
 
 use crate::cancel::Stop;
-use crate::error::{Error, ErrorKind, Resource, Result};
+use crate::error::{Error, ErrorKind, FileKind, Resource, Result};
 use crate::fence::{Fence, RelPath};
-use crate::sys::{self, Errno, Stat};
+use crate::policy::Policy;
+use crate::sys::{Errno, Kind, Stat};
+use walk::Walk;
 
-/// Times that a step is made again because the file was exchanged between the look and the open. Only without procfs, and only
-/// under attack: two exchanges of the same name within microseconds, this often in a row, are a file that cannot be had.
+/// Components in one walk, links' included. It bounds the handles that a walk holds, and its system calls.
+const MAX_COMPONENTS: usize = 256;
+
+/// Times that a path is walked again because its file was exchanged between the look and the open. Only without procfs, and only
+/// under attack: exchanged within microseconds this often in a row, it is a file that cannot be had.
 const MAX_EXCHANGES: usize = 100;
 
-/// Opens the regular file that `path` leads to.
-pub(crate) fn open(root: BorrowedFd<'_>, fence: &Fence, path: &RelPath, stop: &Stop<'_>) -> Result<OwnedFd> {
+/// How a path is resolved. Every answer is the same in each mode; they differ in the number of system calls.
+///
+/// The kernel's way is one `openat2(2)` for a whole path. What it cannot decide as the walk would (a link on the way, a race with a
+/// rename, an old kernel, a seccomp filter) goes to the walk, which takes a system call or more for each component.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resolver {
+    /// The kernel's way where there is one, else the walk. A kernel without it (`ENOSYS`) is asked only once.
+    #[default]
+    Auto,
+    /// Like `Auto`, but the kernel is asked every time.
+    Kernel,
+    /// The walk alone.
+    Walk,
+}
+
+/// Whether a path may lead into other mounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mounts {
+    #[default]
+    Cross,
+    Stay,
+}
+
+/// One root as a walk sees it.
+#[derive(Debug)]
+pub(crate) struct Base<D> {
+    pub(crate) directory: Arc<D>,
+    /// Knows the root's paths as names, to judge text by. They are never opened again.
+    pub(crate) fence: Arc<Fence>,
+    pub(crate) policy: Option<Arc<Policy>>,
+    pub(crate) resolver: Resolver,
+    pub(crate) mounts: Mounts,
+}
+
+// By hand: a derived one would ask for a handle that can be cloned.
+impl<D> Clone for Base<D> {
+    fn clone(&self) -> Self {
+        Self {
+            directory: Arc::clone(&self.directory),
+            fence: Arc::clone(&self.fence),
+            policy: self.policy.clone(),
+            resolver: self.resolver,
+            mounts: self.mounts,
+        }
+    }
+}
+
+impl<D> Base<D> {
+    pub(crate) fn denies(&self, path: &RelPath) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.denies(path))
+    }
+
+    fn denies_links(&self, links: u64) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.denies_links(links))
+    }
+}
+
+/// A path to resolve: admitted by the fence of `bases[base]`.
+pub(crate) struct Asked<'a, D> {
+    /// All roots of the reader. An absolute link target may lead into another one.
+    pub(crate) bases: &'a [Base<D>],
+    pub(crate) base: usize,
+    pub(crate) path: &'a RelPath,
+    pub(crate) stop: &'a Stop<'a>,
+}
+
+impl<D> Clone for Asked<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D> Copy for Asked<'_, D> {}
+
+/// A regular file, open for reading.
+#[derive(Debug)]
+pub(crate) struct Opened<F> {
+    pub(crate) file: F,
+    /// Where it lies: the root and the path in it, links followed.
+    pub(crate) base: usize,
+    pub(crate) resolved: RelPath,
+}
+
+/// Opens the regular file that the path leads to.
+pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<D::File>> {
+    if asked.bases[asked.base].denies(asked.path) {
+        return Err(ErrorKind::Denied.into());
+    }
+    if asked.path.components().len() > MAX_COMPONENTS {
+        return Err(too_many_components());
+    }
+    if let Some(opened) = kernel::open(asked)? {
+        return Ok(opened);
+    }
     for _ in 0..MAX_EXCHANGES {
-        if let Some(file) = walk::walk(root, fence, path, stop)?.reopen()? {
-            return Ok(file);
+        if let Some(opened) = Walk::start(asked)?.run()?.open()? {
+            return Ok(opened);
         }
     }
     Err(ErrorKind::Busy.into())
+}
+
+/// Where the walk stopped because the next name of the request is not there. `None` when it goes on by now, or when the name that is
+/// missing was a link's.
+pub(crate) fn missing<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Missing<D>>> {
+    Ok(Walk::start(asked)?.missing())
+}
+
+fn too_many_components() -> Error {
+    ErrorKind::ResourceLimit(Resource::Components { limit: MAX_COMPONENTS }).into()
 }
 
 /// What an errno of an open, a look or a reopen means. None of them tells anything about what lies outside the root: no call names
@@ -41,38 +153,24 @@ pub(crate) fn os_error(errno: Errno) -> Error {
     Error::caused(kind, errno)
 }
 
-/// A regular file that a walk reached, looked at and not yet opened for reading.
-pub(crate) struct Reached<'a> {
-    root: BorrowedFd<'a>,
-    /// What holds the file; `None` is the root.
-    directory: Option<OwnedFd>,
-    name: OsString,
-    handle: OwnedFd,
-    stat: Stat,
+/// Whether what was reached may be opened for reading, before it is.
+fn check_openable<D>(base: &Base<D>, stat: &Stat) -> Result<()> {
+    match stat.kind {
+        Kind::Regular if base.denies_links(stat.links) => Err(ErrorKind::Denied.into()),
+        Kind::Regular => Ok(()),
+        other => Err(ErrorKind::NotAFile(FileKind::of(other)).into()),
+    }
 }
 
-impl Reached<'_> {
-    /// Opens for reading what was looked at, and nothing else. `None`: another file has its name now; walk again.
-    fn reopen(&self) -> Result<Option<OwnedFd>> {
-        match sys::reopen_through_proc(self.handle.as_fd()) {
-            Ok(file) if self.is(&file)? => Ok(Some(file)),
-            Err(errno @ (Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => Err(os_error(errno)),
-            // No procfs, one that is hidden or not the kernel's, or a refusal that the name will meet as well.
-            Ok(_) | Err(_) => self.open_by_name(),
+/// Opens for reading the very file that `handle` holds. `None`: there is no procfs, or one that is hidden or not the kernel's, or it
+/// refuses in a way that needs a second opinion.
+fn reopen<D: Directory>(handle: &D, stat: &Stat) -> Result<Option<D::File>> {
+    match handle.reopen() {
+        Ok(file) => {
+            let same = D::stat_file(&file).map_err(os_error)?.is_same_file(stat);
+            Ok(same.then_some(file))
         }
-    }
-
-    fn open_by_name(&self) -> Result<Option<OwnedFd>> {
-        let directory = self.directory.as_ref().map_or(self.root, AsFd::as_fd);
-        match sys::open_by_name(directory, &self.name) {
-            Ok(file) => Ok(self.is(&file)?.then_some(file)),
-            // Exchanged for a link, for a socket or a device without a driver, or gone.
-            Err(Errno::LOOP | Errno::NXIO | Errno::NODEV | Errno::NOENT) => Ok(None),
-            Err(errno) => Err(os_error(errno)),
-        }
-    }
-
-    fn is(&self, file: &OwnedFd) -> Result<bool> {
-        Ok(sys::fstat(file.as_fd()).map_err(os_error)?.is_same_file(&self.stat))
+        Err(errno @ (Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => Err(os_error(errno)),
+        Err(_) => Ok(None),
     }
 }

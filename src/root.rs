@@ -8,11 +8,11 @@ use cap_std::fs::Dir;
 
 use crate::cancel::{Cancel, Stop};
 use crate::display::Shown;
-use crate::error::{Asked, Error, Result};
+use crate::error::{Error, ErrorKind, Request, Result};
 use crate::fence::{Fence, RelPath, Syntax};
 use crate::file::RegularFile;
-use crate::resolve;
-use crate::sys::{self, Kind};
+use crate::resolve::{self, Asked, Base, Mounts, Resolver};
+use crate::sys::{self, Handle, Kind};
 
 /// A directory, opened once and held as a handle; nothing outside it can be reached through it.
 ///
@@ -26,8 +26,9 @@ use crate::sys::{self, Kind};
 ///
 /// # What it does not promise
 ///
-/// * **Hard links** to files outside are files inside: they have no other name to judge by.
-/// * **Mounts** inside the root are inside.
+/// * **Hard links** to files outside are files inside: they have no other name to judge by. A policy may deny every file that has more
+///   than one link.
+/// * **Mounts** inside the root are inside, unless [`one_file_system`](Root::one_file_system) is set.
 /// * **Consistency** under writers: what is confined is which file is read, not what another process writes to it meanwhile.
 /// * A directory that is moved out of the root after a walk has entered it was inside when it was entered.
 /// * A hostile network or FUSE server can make any call wait.
@@ -52,9 +53,7 @@ use crate::sys::{self, Kind};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Root {
-    directory: Arc<Dir>,
-    /// Knows the root's paths as names, to judge text by. They are never opened again.
-    fence: Arc<Fence>,
+    base: Base<Handle>,
 }
 
 impl Root {
@@ -66,11 +65,42 @@ impl Root {
         let path = path.as_ref();
         let directory = sys::open_ambient_directory(path).map_err(|errno| open_error(path, errno))?;
         let spellings = spellings(path, &directory);
-        Ok(Self::new(directory.into(), &spellings))
+        Ok(Self::new(directory, &spellings))
     }
 
-    fn new(directory: Dir, spellings: &[PathBuf]) -> Self {
-        Self { directory: Arc::new(directory), fence: Arc::new(Fence::new(Syntax::native(), spellings)) }
+    fn new(directory: OwnedFd, spellings: &[PathBuf]) -> Self {
+        Self {
+            base: Base {
+                directory: Arc::new(directory.into()),
+                fence: Arc::new(Fence::new(Syntax::native(), spellings)),
+                policy: None,
+                resolver: Resolver::default(),
+                mounts: Mounts::default(),
+            },
+        }
+    }
+
+    /// Denies what the policy says, in this root.
+    #[cfg(feature = "policy")]
+    #[must_use]
+    pub fn with_policy(mut self, policy: crate::policy::Policy) -> Self {
+        self.base.policy = Some(Arc::new(policy));
+        self
+    }
+
+    /// Resolves paths in one way only; every answer stays the same.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: Resolver) -> Self {
+        self.base.resolver = resolver;
+        self
+    }
+
+    /// Refuses, as `outside_root`, what lies in another mount than the root itself. Needs Linux 5.8 or newer, and fails every read on
+    /// an older one.
+    #[must_use]
+    pub fn one_file_system(mut self) -> Self {
+        self.base.mounts = Mounts::Stay;
+        self
     }
 
     /// Opens the regular file that `path` leads to, for reading.
@@ -86,41 +116,54 @@ impl Root {
         stop.check()?;
         let input = path.as_ref();
         let path = self.admit(input)?;
-        self.open_admitted(&path, &stop).map_err(|error| error.asked(|| path.asked_as(input)))
+        let asked = Asked { bases: std::slice::from_ref(&self.base), base: 0, path: &path, stop: &stop };
+        resolve::open(asked)
+            .and_then(|opened| RegularFile::new(opened.file))
+            .map_err(|error| error.asked(|| Request::new(input, Some(&path.to_path_buf()))))
     }
 
     /// The lexical fence alone: what the text of `path` normalises to, or why it is refused. Makes no system call.
     ///
     /// This is no check to rely on before opening something by name; [`open`](Self::open) is.
     pub fn admit(&self, path: impl AsRef<Path>) -> Result<RelPath> {
-        self.fence.admit(path.as_ref())
+        self.base.fence.admit(path.as_ref())
     }
 
-    pub(crate) fn open_admitted(&self, path: &RelPath, stop: &Stop<'_>) -> Result<RegularFile> {
-        RegularFile::new(resolve::open(self.directory.as_fd(), &self.fence, path, stop)?)
+    pub(crate) fn base(&self) -> &Base<Handle> {
+        &self.base
     }
 
-    /// The capability itself, for other tools that should live in the same root.
-    #[must_use]
-    pub fn as_dir(&self) -> &Dir {
-        &self.directory
+    /// The capability for other tools that should live in the same root, as a handle of its own.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// let root = capread::Root::open_ambient(directory.path())?;
+    /// root.to_dir()?.write("notes.txt", "one\n")?;
+    /// assert_eq!(root.open("notes.txt")?.size(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn to_dir(&self) -> Result<Dir> {
+        let duplicate = self.base.directory.duplicate();
+        duplicate.map(Dir::from).map_err(|error| Error::caused(ErrorKind::Io, error))
     }
 }
 
 /// A root without a path: it takes relative paths only, and every absolute link target is outside.
 impl From<Dir> for Root {
     fn from(directory: Dir) -> Self {
-        Self::new(directory, &[])
+        Self::new(directory.into(), &[])
     }
 }
 
-/// A root without a path, as from a [`Dir`]. Fails where the descriptor is no directory.
+/// A root without a path, as from a [`Dir`](cap_std::fs::Dir). Fails where the descriptor is no directory.
 impl TryFrom<OwnedFd> for Root {
     type Error = Error;
 
     fn try_from(descriptor: OwnedFd) -> Result<Self> {
         match sys::fstat(descriptor.as_fd()).map_err(resolve::os_error)?.kind {
-            Kind::Directory => Ok(Dir::from(descriptor).into()),
+            Kind::Directory => Ok(Self::new(descriptor, &[])),
             _ => Err(Error::invalid("root must be a directory")),
         }
     }
@@ -128,7 +171,7 @@ impl TryFrom<OwnedFd> for Root {
 
 impl AsFd for Root {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.directory.as_fd()
+        self.base.directory.as_fd()
     }
 }
 
@@ -137,7 +180,7 @@ fn open_error(path: &Path, errno: sys::Errno) -> Error {
         sys::Errno::NOTDIR => Error::invalid(format!("root must be a directory: {}", Shown(&path.to_string_lossy()))),
         errno => resolve::os_error(errno),
     };
-    error.asked(|| Asked::new(path.as_os_str(), None))
+    error.asked(|| Request::new(path, None))
 }
 
 /// The absolute paths that name the directory: as given, and real. A spelling counts only where it leads to the very directory that

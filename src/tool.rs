@@ -7,14 +7,16 @@ pub(crate) mod json;
 #[cfg(feature = "json")]
 pub(crate) mod providers;
 
+mod suggest;
+
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::cancel::{Cancel, Stop};
-use crate::error::{Asked, Result};
-use crate::fence::RelPath;
+use crate::error::{Error, ErrorKind, Request, Result};
+use crate::file::RegularFile;
 use crate::render::NeverBlank;
-use crate::root::Root;
+use crate::roots::{Admitted, Roots};
 use crate::window::{Limits, Selection, Window};
 
 /// The name that models call the tool by.
@@ -70,8 +72,10 @@ impl ReadRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOutput {
-    /// The path asked for, normalised.
-    pub path: RelPath,
+    /// The path asked for, normalised: relative to the first root, absolute in another one.
+    pub path: PathBuf,
+    /// Where the file lies, links followed, in the same way.
+    pub resolved: PathBuf,
     /// The lines, and what is known of the file around them.
     pub window: Window,
     /// The file's size in bytes when it was opened.
@@ -95,7 +99,7 @@ impl fmt::Display for ReadOutput {
     }
 }
 
-/// The read tool over one root. It is `Send` and `Sync`, and calls may run side by side.
+/// The read tool over one or more roots. It is `Send` and `Sync`, and calls may run side by side.
 ///
 /// ```
 /// # fn main() -> Result<(), capread::Error> {
@@ -112,15 +116,15 @@ impl fmt::Display for ReadOutput {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReadTool {
-    root: Root,
+    roots: Roots,
     limits: Limits,
 }
 
 impl ReadTool {
     /// A tool with the default limits.
     #[must_use]
-    pub fn new(root: impl Into<Root>) -> Self {
-        Self { root: root.into(), limits: Limits::default() }
+    pub fn new(roots: impl Into<Roots>) -> Self {
+        Self { roots: roots.into(), limits: Limits::default() }
     }
 
     /// With other limits.
@@ -138,20 +142,39 @@ impl ReadTool {
     /// Reads. An invalid request fails as such whatever it names, and one that leaves the root whether or not anything is there.
     pub fn call(&self, request: &ReadRequest, cancel: &dyn Cancel) -> Result<ReadOutput> {
         let stop = Stop::new(cancel, self.limits.allowed_time());
-        let (selection, path) = self
-            .validate(request, &stop)
-            .map_err(|error| error.asked(|| Asked::new(request.path.as_os_str(), None)))?;
-        self.read(selection, path.clone(), &stop).map_err(|error| error.asked(|| path.asked_as(&request.path)))
+        let (selection, admitted) =
+            self.validate(request, &stop).map_err(|error| error.asked(|| Request::new(&request.path, None)))?;
+        self.read(selection, &admitted, &stop)
+            .map_err(|error| error.asked(|| Request::new(&request.path, Some(&self.roots.told_as_asked(&admitted)))))
     }
 
-    fn validate(&self, request: &ReadRequest, stop: &Stop<'_>) -> Result<(Selection, RelPath)> {
+    fn validate(&self, request: &ReadRequest, stop: &Stop<'_>) -> Result<(Selection, Admitted)> {
         stop.check()?;
-        Ok((request.selection()?, self.root.admit(&request.path)?))
+        Ok((request.selection()?, self.roots.admit(&request.path)?))
     }
 
-    fn read(&self, selection: Selection, path: RelPath, stop: &Stop<'_>) -> Result<ReadOutput> {
-        let file = self.root.open_admitted(&path, stop)?;
+    fn read(&self, selection: Selection, admitted: &Admitted, stop: &Stop<'_>) -> Result<ReadOutput> {
+        let opened = self.roots.open(admitted, stop).map_err(|error| self.suggest(error, admitted, stop))?;
+        let file = RegularFile::new(opened.file)?;
         let window = file.window_until(selection, &self.limits, stop)?;
-        Ok(ReadOutput { path, window, file_size: file.size(), links: file.links() })
+        Ok(ReadOutput {
+            path: self.roots.told_as_asked(admitted),
+            resolved: self.roots.told(opened.base, &opened.resolved),
+            window,
+            file_size: file.size(),
+            links: file.links(),
+        })
+    }
+
+    /// Adds what may have been meant to an error that says that nothing is there.
+    fn suggest(&self, error: Error, admitted: &Admitted, stop: &Stop<'_>) -> Error {
+        if *error.kind() != ErrorKind::NotFound {
+            return error;
+        }
+        match suggest::paths(&self.roots, admitted, stop) {
+            Ok(paths) => error.suggest(paths),
+            // Stopped while looking: the read as a whole was.
+            Err(stopped) => stopped,
+        }
     }
 }

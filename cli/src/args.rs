@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use capread::{Format, Limits, ReadTool, Root};
+use capread::{Format, Limits, Policy, ReadTool, Resolver, Root, Roots};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use crate::Failure;
 
 /// The read tool that a coding agent cannot escape: whole lines of text from beneath a root, inside fixed budgets.
 #[derive(Debug, Parser)]
@@ -71,9 +73,25 @@ pub(crate) struct SchemaArgs {
 /// What `read` and `jsonl` have in common.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ToolArgs {
-    /// Directory that nothing outside of can be read
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    root: PathBuf,
+    /// Directory that nothing outside of can be read; may be repeated, then relative paths belong to the first
+    #[arg(long = "root", value_name = "DIR", default_value = ".")]
+    roots: Vec<PathBuf>,
+
+    /// Pattern, in gitignore syntax, of what may not be read; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    deny: Vec<String>,
+
+    /// File with such patterns, one a line
+    #[arg(long, value_name = "FILE")]
+    deny_from: Option<PathBuf>,
+
+    /// Refuse what lies in another mount than the root
+    #[arg(long)]
+    one_file_system: bool,
+
+    /// How to resolve paths; every answer is the same
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = How::Auto)]
+    resolver: How,
 
     /// Longest time for one read, such as 10s or 500ms [default: none]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
@@ -96,6 +114,23 @@ pub(crate) struct LimitArgs {
 
 fn parse_bytes(text: &str) -> Result<u64, parse_size::Error> {
     parse_size::parse_size(text)
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum How {
+    Auto,
+    Kernel,
+    Walk,
+}
+
+impl From<How> for Resolver {
+    fn from(how: How) -> Self {
+        match how {
+            How::Auto => Self::Auto,
+            How::Kernel => Self::Kernel,
+            How::Walk => Self::Walk,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -125,12 +160,33 @@ impl From<Api> for Format {
 }
 
 impl ToolArgs {
-    pub(crate) fn open(&self) -> capread::Result<ReadTool> {
+    pub(crate) fn open(&self) -> Result<ReadTool, Failure> {
         let mut limits = self.limits.limits()?;
         if let Some(allowed) = self.deadline {
             limits = limits.deadline(allowed);
         }
-        Ok(ReadTool::new(Root::open_ambient(&self.root)?).with_limits(limits))
+        Ok(ReadTool::new(self.open_roots()?).with_limits(limits))
+    }
+
+    fn open_roots(&self) -> Result<Roots, Failure> {
+        let policy = self.policy()?;
+        let open = |path: &PathBuf| -> capread::Result<Root> {
+            let root = Root::open_ambient(path)?.with_policy(policy.clone()).with_resolver(self.resolver.into());
+            Ok(if self.one_file_system { root.one_file_system() } else { root })
+        };
+        let (first, others) = self.roots.split_first().expect("has a default");
+        others.iter().try_fold(Roots::from(open(first)?), |roots, path| Ok(roots.and(open(path)?)))
+    }
+
+    fn policy(&self) -> Result<Policy, Failure> {
+        let mut patterns = self.deny.clone();
+        if let Some(path) = &self.deny_from {
+            #[expect(clippy::disallowed_methods, reason = "named by whoever starts the command, never by a request")]
+            let text = std::fs::read_to_string(path);
+            let text = text.map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+            patterns.extend(text.lines().map(str::to_owned));
+        }
+        Ok(Policy::deny(patterns)?)
     }
 }
 

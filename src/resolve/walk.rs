@@ -1,23 +1,20 @@
 //! The walk: one component at a time, each opened relative to the handle of the one before, links read and checked by us.
 //!
-//! It is the semantic reference of what a path means. The kernel only ever sees single names, so it never follows a link, never
+//! It is the semantic reference of what a path means. The file system only ever sees single names, so it never follows a link, never
 //! climbs through a `..`, and never sees a name that lies outside.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::{Reached, os_error};
-use crate::cancel::Stop;
-use crate::error::{Error, ErrorKind, FileKind, Resource, Result};
-use crate::fence::{Fence, RelPath};
+use super::{
+    Asked, Base, Directory, MAX_COMPONENTS, Mounts, Opened, check_openable, os_error, reopen, too_many_components,
+};
+use crate::error::{Error, ErrorKind, FileKind, Result};
+use crate::fence::RelPath;
 use crate::sys::{self, Errno, Kind, Stat};
 
 /// Links in one walk, like the kernel's `MAXSYMLINKS`, `path_resolution(7)`: the 41st is too many.
 const MAX_LINKS: usize = 40;
-
-/// Components in one walk, links' included; it bounds the handles that a walk holds, and its system calls.
-const MAX_COMPONENTS: usize = 256;
 
 /// One thing to do, in the order of the text.
 enum Step {
@@ -29,94 +26,191 @@ enum Step {
     Stay,
 }
 
-pub(super) fn walk<'a>(root: BorrowedFd<'a>, fence: &'a Fence, path: &RelPath, stop: &Stop<'_>) -> Result<Reached<'a>> {
-    let mut walk = Walk { root, fence, stack: Vec::new(), steps: Vec::new(), links: 0, components: 0 };
-    walk.plan(path.components().iter().map(|name| Step::Down(name.clone())).collect())?;
-    while let Some(step) = walk.steps.pop() {
-        stop.check()?;
-        match step {
-            Step::Down(name) => {
-                if let Some(reached) = walk.down(name)? {
-                    return Ok(reached);
-                }
-            }
-            Step::Up => walk.up()?,
-            Step::Stay => walk.ask_to_search()?,
-        }
-    }
-    Err(ErrorKind::NotAFile(FileKind::Directory).into())
+/// A directory on the way, and its name in the one before.
+struct Level<D> {
+    directory: D,
+    name: OsString,
 }
 
-struct Walk<'a> {
-    root: BorrowedFd<'a>,
-    fence: &'a Fence,
-    /// Handles of the directories below the root on the way to where the walk is. Each was opened relative to the one before it, so
-    /// each was beneath the root at the moment of its step. Empty: the walk is at the root.
-    stack: Vec<OwnedFd>,
-    /// What is left to do, the next one last.
+pub(crate) struct Walk<'a, D> {
+    asked: Asked<'a, D>,
+    /// The root that the walk is in: the one asked for, until an absolute link leads into another.
+    base: usize,
+    /// Directories below that root on the way to where the walk is. Each was opened relative to the one before it, so each was
+    /// beneath the root at the moment of its step. Empty: the walk is at the root.
+    stack: Vec<Level<D>>,
+    /// What is left to do, the next one last. The request's own names are at the bottom.
     steps: Vec<Step>,
+    /// How many of `steps` are the request's own.
+    own_steps: usize,
     /// Links followed; at most [`MAX_LINKS`].
     links: usize,
     /// Components planned so far, done or not; at most [`MAX_COMPONENTS`]. `Stay` is none: it opens no further level.
     components: usize,
 }
 
-impl<'a> Walk<'a> {
-    fn here(&self) -> BorrowedFd<'_> {
-        self.stack.last().map_or(self.root, AsFd::as_fd)
+/// A regular file that a walk reached: looked at, allowed to be opened, and not yet opened.
+pub(crate) struct Reached<'a, D> {
+    base: usize,
+    root: &'a Base<D>,
+    stack: Vec<Level<D>>,
+    name: OsString,
+    handle: D,
+    stat: Stat,
+}
+
+/// The deepest directory on the way of a request, and the first of its names that is not in there.
+pub(crate) struct Missing<D> {
+    /// `None` is the root itself.
+    pub(crate) directory: Option<D>,
+    pub(crate) base: usize,
+    /// Where the directory lies, links followed.
+    pub(crate) resolved: RelPath,
+    /// How many of the request's names lead to the directory; the next one is missing.
+    pub(crate) found: usize,
+}
+
+impl<'a, D: Directory> Walk<'a, D> {
+    pub(super) fn start(asked: Asked<'a, D>) -> Result<Self> {
+        let mut walk = Self {
+            asked,
+            base: asked.base,
+            stack: Vec::new(),
+            steps: Vec::new(),
+            own_steps: 0,
+            links: 0,
+            components: 0,
+        };
+        walk.plan(asked.path.components().iter().map(|name| Step::Down(name.clone())).collect())?;
+        walk.own_steps = walk.steps.len();
+        Ok(walk)
+    }
+
+    pub(super) fn run(mut self) -> Result<Reached<'a, D>> {
+        while let Some(step) = self.next_step()? {
+            if let Some(reached) = self.take(step)? {
+                return Ok(reached);
+            }
+        }
+        Err(ErrorKind::NotAFile(FileKind::Directory).into())
+    }
+
+    /// Walks as far as there is something.
+    pub(super) fn missing(mut self) -> Option<Missing<D>> {
+        loop {
+            let own = self.steps.len() == self.own_steps;
+            let step = self.next_step().ok()??;
+            match self.take(step) {
+                Ok(None) => {}
+                Err(error) if own && is_missing(&error) => return self.into_missing(),
+                Ok(Some(_)) | Err(_) => return None,
+            }
+        }
+    }
+
+    fn into_missing(mut self) -> Option<Missing<D>> {
+        let resolved = self.resolved(None);
+        let found = self.asked.path.components().len().checked_sub(self.own_steps + 1)?;
+        let directory = self.stack.pop().map(|level| level.directory);
+        Some(Missing { directory, base: self.base, resolved, found })
+    }
+
+    fn next_step(&mut self) -> Result<Option<Step>> {
+        self.asked.stop.check()?;
+        let step = self.steps.pop();
+        self.own_steps = self.own_steps.min(self.steps.len());
+        Ok(step)
+    }
+
+    fn take(&mut self, step: Step) -> Result<Option<Reached<'a, D>>> {
+        match step {
+            Step::Down(name) => return self.down(name),
+            Step::Up => self.up()?,
+            Step::Stay => self.ask_to_search()?,
+        }
+        Ok(None)
+    }
+
+    fn root(&self) -> &'a Base<D> {
+        &self.asked.bases[self.base]
+    }
+
+    fn here(&self) -> &D {
+        self.stack.last().map_or(&*self.root().directory, |level| &level.directory)
+    }
+
+    /// Where the walk is, or what `name` is in there, by names without links.
+    fn resolved(&self, name: Option<&OsStr>) -> RelPath {
+        RelPath::of_names(self.stack.iter().map(|level| level.name.as_os_str()).chain(name))
     }
 
     /// Puts steps in front of all that is left.
     fn plan(&mut self, steps: Vec<Step>) -> Result<()> {
         self.components += steps.iter().filter(|step| !matches!(step, Step::Stay)).count();
         if self.components > MAX_COMPONENTS {
-            return Err(ErrorKind::ResourceLimit(Resource::Components { limit: MAX_COMPONENTS }).into());
+            return Err(too_many_components());
         }
         self.steps.extend(steps.into_iter().rev());
         Ok(())
     }
 
     /// The regular file, if that is what the last name leads to; `None` when the walk goes on.
-    fn down(&mut self, name: OsString) -> Result<Option<Reached<'a>>> {
-        let handle = sys::open_path(self.here(), &name).map_err(os_error)?;
+    fn down(&mut self, name: OsString) -> Result<Option<Reached<'a, D>>> {
+        // The resolved path, whatever links led here. The directories above it were asked for when they were entered.
+        if self.root().policy.is_some() && self.root().denies(&self.resolved(Some(&name))) {
+            return Err(ErrorKind::Denied.into());
+        }
+        let handle = self.here().open_path(&name).map_err(os_error)?;
         // Through the handle, not by name again: whatever has the name by now, this is what was opened.
-        let stat = sys::fstat(handle.as_fd()).map_err(os_error)?;
+        let stat = handle.stat().map_err(os_error)?;
+        self.check_mount(&handle)?;
         match stat.kind {
-            Kind::Directory => self.stack.push(handle),
-            Kind::Symlink => self.follow(handle.as_fd(), &stat)?,
+            Kind::Directory => self.stack.push(Level { directory: handle, name }),
+            Kind::Symlink => self.follow(&handle, &stat)?,
             _ if !self.steps.is_empty() => return Err(Error::caused(ErrorKind::NotFound, Errno::NOTDIR)),
-            Kind::Regular => {
-                return Ok(Some(Reached { root: self.root, directory: self.stack.pop(), name, handle, stat }));
+            _ => {
+                check_openable(self.root(), &stat)?;
+                let stack = std::mem::take(&mut self.stack);
+                return Ok(Some(Reached { base: self.base, root: self.root(), stack, name, handle, stat }));
             }
-            special => return Err(ErrorKind::NotAFile(FileKind::of(special)).into()),
         }
         Ok(None)
     }
 
+    fn check_mount(&self, handle: &D) -> Result<()> {
+        if self.root().mounts == Mounts::Cross {
+            return Ok(());
+        }
+        let (here, root) = (handle.mount_id(), self.root().directory.mount_id());
+        // A kernel that cannot tell says so here: unknown means refuse.
+        if here.map_err(os_error)? == root.map_err(os_error)? { Ok(()) } else { Err(ErrorKind::OutsideRoot.into()) }
+    }
+
     /// The target of a link takes the link's place among the steps.
-    fn follow(&mut self, link: BorrowedFd<'_>, stat: &Stat) -> Result<()> {
+    fn follow(&mut self, link: &D, stat: &Stat) -> Result<()> {
         self.links += 1;
         if self.links > MAX_LINKS {
             return Err(Error::caused(ErrorKind::TooManyLinks, Errno::LOOP));
         }
         // The kernel enforces its rules on links only where it follows them itself.
-        let rules = sys::link_rules(link).map_err(os_error)?;
-        let directory = sys::fstat(self.here()).map_err(os_error)?;
+        let rules = link.link_rules().map_err(os_error)?;
+        let directory = self.here().stat().map_err(os_error)?;
         if rules.nosymfollow || !sys::is_link_trusted(&directory, stat) {
             return Err(ErrorKind::PermissionDenied.into());
         }
-        let target = sys::read_link(link).map_err(os_error)?;
+        let target = link.read_link().map_err(os_error)?;
         if rules.is_procfs && is_magic(target.as_bytes()) {
             return Err(ErrorKind::OutsideRoot.into());
         }
-        self.take(target.as_bytes())
+        self.go_on(target.as_bytes())
     }
 
-    fn take(&mut self, target: &[u8]) -> Result<()> {
+    fn go_on(&mut self, target: &[u8]) -> Result<()> {
         if target.first() != Some(&b'/') {
             return self.plan(steps(target));
         }
-        let below = self.fence.below_root_in_target(target).ok_or(ErrorKind::OutsideRoot)?;
+        let (base, below) = locate_target(self.asked.bases, self.base, target).ok_or(ErrorKind::OutsideRoot)?;
+        self.base = base;
         self.stack.clear();
         self.plan(steps(below))
     }
@@ -132,8 +226,45 @@ impl<'a> Walk<'a> {
 
     /// The kernel lets nobody go up from, or stay in, a directory that may not be searched.
     fn ask_to_search(&self) -> Result<()> {
-        sys::open_path(self.here(), OsStr::new(".")).map(drop).map_err(os_error)
+        self.here().open_path(OsStr::new(".")).map(drop).map_err(os_error)
     }
+}
+
+impl<D: Directory> Reached<'_, D> {
+    /// Opens what was looked at, and nothing else. `None`: another file has its name now; walk again.
+    pub(super) fn open(self) -> Result<Option<Opened<D::File>>> {
+        let file = match reopen(&self.handle, &self.stat)? {
+            Some(file) => Some(file),
+            None => self.open_by_name()?,
+        };
+        let names = self.stack.iter().map(|level| level.name.as_os_str());
+        let resolved = RelPath::of_names(names.chain([self.name.as_os_str()]));
+        Ok(file.map(|file| Opened { file, base: self.base, resolved }))
+    }
+
+    fn open_by_name(&self) -> Result<Option<D::File>> {
+        let directory = self.stack.last().map_or(&*self.root.directory, |level| &level.directory);
+        match directory.open_by_name(&self.name) {
+            Ok(file) => {
+                let same = D::stat_file(&file).map_err(os_error)?.is_same_file(&self.stat);
+                Ok(same.then_some(file))
+            }
+            // Exchanged for a link, for a socket or a device without a driver, or gone.
+            Err(Errno::LOOP | Errno::NXIO | Errno::NODEV | Errno::NOENT) => Ok(None),
+            Err(errno) => Err(os_error(errno)),
+        }
+    }
+}
+
+/// The root that an absolute target lies in, the walk's own first, and what is left of the target below it.
+fn locate_target<'t, D>(bases: &[Base<D>], own: usize, target: &'t [u8]) -> Option<(usize, &'t [u8])> {
+    let others = (0..bases.len()).filter(|base| *base != own);
+    std::iter::once(own).chain(others).find_map(|base| Some((base, bases[base].fence.below_root_in_target(target)?)))
+}
+
+/// Not there at all, rather than a file where a directory is needed.
+fn is_missing(error: &Error) -> bool {
+    *error.kind() == ErrorKind::NotFound && error.raw_os_error() != Some(Errno::NOTDIR.raw_os_error())
 }
 
 /// The steps of a link's target, without the root's path in front of it.

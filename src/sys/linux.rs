@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::io::retry_on_intr;
 pub(crate) use rustix::io::{Errno, Result};
 
-use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::retry_on_intr;
+use crate::resolve::{Directory, Mounts};
 
 /// `f_type` of procfs: `PROC_SUPER_MAGIC`, statfs(2).
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
@@ -71,13 +72,99 @@ pub(crate) fn open_ambient_directory(path: &Path) -> Result<OwnedFd> {
     }
 }
 
-/// One step of a walk: looks `name` up in `directory`, does not follow it, and does not open it for reading.
-///
-/// `name` must be one component. A slash in it, even at its end, would let the kernel follow a link in spite of `O_NOFOLLOW`.
-pub(crate) fn open_path(directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
-    debug_assert!(!name.as_bytes().contains(&b'/'), "a step is one component");
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    retry_on_intr(|| rustix::fs::openat(directory, name, flags, Mode::empty()))
+/// A handle of a walk: a root's, or what a step opened with `O_PATH`.
+#[derive(Debug)]
+pub(crate) struct Handle(OwnedFd);
+
+impl From<OwnedFd> for Handle {
+    fn from(descriptor: OwnedFd) -> Self {
+        Self(descriptor)
+    }
+}
+
+impl Handle {
+    /// A second descriptor of the same.
+    pub(crate) fn duplicate(&self) -> std::io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
+    /// The first `most` names in this directory, in no order, `.` and `..` left out.
+    pub(crate) fn names(&self, most: usize) -> Result<Vec<OsString>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listed = retry_on_intr(|| rustix::fs::openat(self, ".", flags, Mode::empty()))?;
+        let names =
+            rustix::fs::Dir::new(listed)?.map(|entry| Ok(OsString::from_vec(entry?.file_name().to_bytes().to_vec())));
+        names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")).take(most).collect()
+    }
+}
+
+impl AsFd for Handle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Directory for Handle {
+    type File = OwnedFd;
+
+    /// `name` must be one component. A slash in it, even at its end, would let the kernel follow a link in spite of `O_NOFOLLOW`.
+    fn open_path(&self, name: &OsStr) -> Result<Self> {
+        debug_assert!(!name.as_bytes().contains(&b'/'), "a step is one component");
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        retry_on_intr(|| rustix::fs::openat(self, name, flags, Mode::empty())).map(Self)
+    }
+
+    fn stat(&self) -> Result<Stat> {
+        fstat(self.as_fd())
+    }
+
+    fn read_link(&self) -> Result<OsString> {
+        let target = retry_on_intr(|| rustix::fs::readlinkat(self, "", Vec::new()))?;
+        Ok(OsString::from_vec(target.into_bytes()))
+    }
+
+    #[allow(clippy::useless_conversion, reason = "the widths differ between architectures")]
+    fn link_rules(&self) -> Result<LinkRules> {
+        let statfs = retry_on_intr(|| rustix::fs::fstatfs(self))?;
+        let bits = |value: i64| u64::from_ne_bytes(value.to_ne_bytes());
+        Ok(LinkRules {
+            is_procfs: bits(statfs.f_type.into()) == PROC_SUPER_MAGIC,
+            nosymfollow: bits(statfs.f_flags.into()) & ST_NOSYMFOLLOW != 0,
+        })
+    }
+
+    /// statx(2), Linux 5.8 or newer. A device number would not do: a bind mount has the one of the place that it shows.
+    fn mount_id(&self) -> Result<u64> {
+        let statx = retry_on_intr(|| rustix::fs::statx(self, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID))?;
+        let is_told = statx.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+        if is_told { Ok(statx.stx_mnt_id) } else { Err(Errno::OPNOTSUPP) }
+    }
+
+    fn reopen(&self) -> Result<OwnedFd> {
+        // By its path each time: a handle to the directory, kept across a fork, would name the parent's files.
+        let path = format!("/proc/self/fd/{}", self.as_fd().as_raw_fd());
+        retry_on_intr(|| rustix::fs::open(&*path, OFlags::RDONLY | QUIET, Mode::empty()))
+    }
+
+    fn open_by_name(&self, name: &OsStr) -> Result<OwnedFd> {
+        debug_assert!(!name.as_bytes().contains(&b'/'), "a step is one component");
+        retry_on_intr(|| rustix::fs::openat(self, name, OFlags::RDONLY | OFlags::NOFOLLOW | QUIET, Mode::empty()))
+    }
+
+    fn stat_file(file: &OwnedFd) -> Result<Stat> {
+        fstat(file.as_fd())
+    }
+
+    /// `NO_SYMLINKS` leaves links to the walk, so there is no `..` and no magic link to follow either; `BENEATH` is the second lock.
+    fn open_beneath(&self, path: &[OsString], mounts: Mounts) -> Result<Self> {
+        let path = path.join(OsStr::new("/"));
+        let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+        if mounts == Mounts::Stay {
+            resolve |= ResolveFlags::NO_XDEV;
+        }
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        retry_on_intr(|| rustix::fs::openat2(self, &path, flags, Mode::empty(), resolve)).map(Self)
+    }
 }
 
 #[allow(clippy::useless_conversion, reason = "the widths differ between architectures")]
@@ -104,41 +191,12 @@ pub(crate) fn fstat(fd: BorrowedFd<'_>) -> Result<Stat> {
     })
 }
 
-/// The target of the link that `link` itself is: readlinkat(2) with an empty path.
-pub(crate) fn read_link(link: BorrowedFd<'_>) -> Result<OsString> {
-    let target = retry_on_intr(|| rustix::fs::readlinkat(link, "", Vec::new()))?;
-    Ok(OsString::from_vec(target.into_bytes()))
-}
-
-#[allow(clippy::useless_conversion, reason = "the widths differ between architectures")]
-pub(crate) fn link_rules(link: BorrowedFd<'_>) -> Result<LinkRules> {
-    let statfs = retry_on_intr(|| rustix::fs::fstatfs(link))?;
-    let bits = |value: i64| u64::from_ne_bytes(value.to_ne_bytes());
-    Ok(LinkRules {
-        is_procfs: bits(statfs.f_type.into()) == PROC_SUPER_MAGIC,
-        nosymfollow: bits(statfs.f_flags.into()) & ST_NOSYMFOLLOW != 0,
-    })
-}
-
 /// The rule of `fs.protected_symlinks`, proc(5): in a sticky directory that all may write to, a link is followed only where it
 /// belongs to the process or to the directory's owner.
 pub(crate) fn is_link_trusted(directory: &Stat, link: &Stat) -> bool {
     directory.mode & STICKY_AND_WRITABLE_BY_ALL != STICKY_AND_WRITABLE_BY_ALL
         || link.uid == directory.uid
         || link.uid == rustix::process::geteuid().as_raw()
-}
-
-/// Opens for reading the very file that the handle `looked_at` holds, through procfs. No name is looked up again.
-pub(crate) fn reopen_through_proc(looked_at: BorrowedFd<'_>) -> Result<OwnedFd> {
-    // By its path each time: a handle to the directory, kept across a fork, would name the parent's files.
-    let path = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
-    retry_on_intr(|| rustix::fs::open(&*path, OFlags::RDONLY | QUIET, Mode::empty()))
-}
-
-/// Opens `name` for reading, where procfs is missing. What comes back may be another file by now: the caller compares.
-pub(crate) fn open_by_name(directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
-    debug_assert!(!name.as_bytes().contains(&b'/'), "a step is one component");
-    retry_on_intr(|| rustix::fs::openat(directory, name, OFlags::RDONLY | OFlags::NOFOLLOW | QUIET, Mode::empty()))
 }
 
 /// One pread(2): up to the buffer's length, 0 at the end.

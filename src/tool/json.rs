@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value, json};
 use super::{ReadOutput, ReadRequest, ReadTool};
 use crate::cancel::Cancel;
 use crate::display::Shown;
-use crate::error::{Asked, Error, Result};
+use crate::error::{Error, Request, Result};
 use crate::window::{Cut, LineEnds};
 
 /// The fields of a request.
@@ -44,7 +44,7 @@ impl ReadRequest {
         let (path_field, path) = path_of(fields)?;
         let mut request = Self::new(path);
         for (name, value) in fields.iter().filter(|(name, value)| *name != path_field && !value.is_null()) {
-            request.set(name, value).map_err(|error| error.asked(|| Asked::new(path.as_ref(), None)))?;
+            request.set(name, value).map_err(|error| error.asked(|| Request::new(path.as_ref(), None)))?;
         }
         Ok(request)
     }
@@ -150,7 +150,7 @@ impl ReadOutput {
     pub fn to_json(&self) -> Value {
         let window = &self.window;
         json!({
-            "path": self.path.to_path_buf().to_string_lossy(),
+            "path": self.path.to_string_lossy(),
             "startLine": window.start_line,
             "endLine": window.end_line,
             "totalLines": window.total_lines,
@@ -178,12 +178,16 @@ impl ReadOutput {
 }
 
 impl Error {
-    /// The facts of the failure, as `structuredContent` has them; `os` only where the operating system gave an error number.
+    /// The facts of the failure, as `structuredContent` has them; `os` only where the operating system gave an error number, and
+    /// `suggestions` only where there are some.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut facts = json!({"code": self.code(), "input": self.input().map(bounded), "path": self.path()});
         if let Some(errno) = self.raw_os_error() {
             facts["os"] = self.os_error_name().map_or_else(|| json!(errno), |name| json!(name));
+        }
+        if !self.suggestions().is_empty() {
+            facts["suggestions"] = json!(self.suggestions());
         }
         facts
     }

@@ -1,0 +1,29 @@
+//! Deny patterns: what may not be read although it lies beneath the root.
+
+#[cfg(feature = "policy")]
+mod patterns;
+
+#[cfg(feature = "policy")]
+pub use patterns::Policy;
+
+#[cfg(not(feature = "policy"))]
+pub(crate) use never::Policy;
+
+/// Without the feature there is no policy, and nothing to ask.
+#[cfg(not(feature = "policy"))]
+mod never {
+    use crate::fence::RelPath;
+
+    #[derive(Debug)]
+    pub(crate) enum Policy {}
+
+    impl Policy {
+        pub(crate) fn denies(&self, _path: &RelPath) -> bool {
+            match *self {}
+        }
+
+        pub(crate) fn denies_links(&self, _links: u64) -> bool {
+            match *self {}
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Several roots for one reader.
+
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::Dir;
+
+use crate::cancel::Stop;
+use crate::error::{Error, Result};
+use crate::fence::RelPath;
+use crate::resolve::{self, Asked, Base, Missing, Opened};
+use crate::root::Root;
+use crate::sys::Handle;
+
+/// One or more roots that a reader may read beneath.
+///
+/// Relative paths belong to the first. An absolute path belongs to the root that it lies in, the innermost where roots lie in each
+/// other. An absolute link target that lies in another of these roots goes on there; nothing else crosses.
+///
+/// ```
+/// # fn main() -> Result<(), capread::Error> {
+/// # let (first, second) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
+/// # std::fs::write(second.path().join("notes.txt"), "one\n").expect("a file");
+/// use capread::{ReadRequest, ReadTool, Root, Roots};
+///
+/// let roots = Roots::from(Root::open_ambient(first.path())?).and(Root::open_ambient(second.path())?);
+/// let output = ReadTool::new(roots).call(&ReadRequest::new(second.path().join("notes.txt")), &|| false)?;
+/// assert_eq!(output.window.text, "one");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Roots {
+    /// At least one.
+    bases: Vec<Base<Handle>>,
+}
+
+/// A path that a root's fence admitted.
+#[derive(Clone, Debug)]
+pub(crate) struct Admitted {
+    base: usize,
+    path: RelPath,
+}
+
+impl Roots {
+    /// Adds a root.
+    #[must_use]
+    pub fn and(mut self, root: impl Into<Root>) -> Self {
+        self.bases.push(root.into().base().clone());
+        self
+    }
+
+    pub(crate) fn admit(&self, path: &Path) -> Result<Admitted> {
+        // The first root's refusal is the one to tell: relative paths are its own.
+        let first = self.bases[0].fence.admit(path);
+        if path.is_relative() || self.bases.len() == 1 {
+            return Ok(Admitted { base: 0, path: first? });
+        }
+        let others = self.bases[1..].iter().map(|base| base.fence.admit(path).ok());
+        let admitted = std::iter::once(first.as_ref().ok().cloned()).chain(others).enumerate();
+        let innermost = admitted
+            .filter_map(|(base, path)| Some(Admitted { base, path: path? }))
+            .min_by_key(|admitted| admitted.path.components().len());
+        innermost.ok_or_else(|| first.err().unwrap_or_else(|| Error::invalid("path is in no root")))
+    }
+
+    pub(crate) fn open(
+        &self,
+        admitted: &Admitted,
+        stop: &Stop<'_>,
+    ) -> Result<Opened<<Handle as resolve::Directory>::File>> {
+        resolve::open(self.asked(admitted, stop))
+    }
+
+    pub(crate) fn missing(&self, admitted: &Admitted, stop: &Stop<'_>) -> Result<Option<Missing<Handle>>> {
+        resolve::missing(self.asked(admitted, stop))
+    }
+
+    fn asked<'a>(&'a self, admitted: &'a Admitted, stop: &'a Stop<'a>) -> Asked<'a, Handle> {
+        Asked { bases: &self.bases, base: admitted.base, path: &admitted.path, stop }
+    }
+
+    pub(crate) fn base(&self, index: usize) -> &Base<Handle> {
+        &self.bases[index]
+    }
+
+    /// How a path is told to whoever asked: relative in the first root, absolute in the others, so that it means the same when it is
+    /// asked for again.
+    pub(crate) fn told(&self, base: usize, path: &RelPath) -> PathBuf {
+        if base == 0 { path.to_path_buf() } else { self.bases[base].fence.absolute(path) }
+    }
+
+    pub(crate) fn told_as_asked(&self, admitted: &Admitted) -> PathBuf {
+        self.told(admitted.base, &admitted.path)
+    }
+}
+
+impl Admitted {
+    pub(crate) fn base(&self) -> usize {
+        self.base
+    }
+
+    pub(crate) fn path(&self) -> &RelPath {
+        &self.path
+    }
+}
+
+impl From<Root> for Roots {
+    fn from(root: Root) -> Self {
+        Self { bases: vec![root.base().clone()] }
+    }
+}
+
+impl From<Dir> for Roots {
+    fn from(directory: Dir) -> Self {
+        Root::from(directory).into()
+    }
+}
