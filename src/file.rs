@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::{fs, io};
 
 use crate::cancel::{Cancel, Stop};
-use crate::error::{Error, ErrorKind, FileKind, Result};
+use crate::error::{FileKind, Result};
 use crate::sys::{self, Kind, Stat};
 use crate::text::ReadAt;
 use crate::window::{Limits, Selection, Window};
@@ -33,9 +33,8 @@ pub struct RegularFile {
 }
 
 impl RegularFile {
-    pub(crate) fn new(descriptor: OwnedFd) -> Result<Self> {
-        let stat = sys::fstat(descriptor.as_fd()).map_err(|errno| Error::caused(ErrorKind::Io, errno))?;
-        Ok(Self { descriptor, stat })
+    pub(crate) fn new(descriptor: OwnedFd, stat: Stat) -> Self {
+        Self { descriptor, stat }
     }
 
     /// The size in bytes when the file was opened. Some file systems say 0 for files that have content (procfs).

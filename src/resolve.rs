@@ -102,6 +102,8 @@ impl<D> Copy for Asked<'_, D> {}
 #[derive(Debug)]
 pub(crate) struct Opened<F> {
     pub(crate) file: F,
+    /// As it was when it was opened.
+    pub(crate) stat: Stat,
     /// Where it lies: the root and the path in it, links followed.
     pub(crate) base: usize,
     pub(crate) resolved: RelPath,
@@ -164,13 +166,16 @@ fn check_openable<D>(base: &Base<D>, stat: &Stat) -> Result<()> {
 
 /// Opens for reading the very file that `handle` holds. `None`: there is no procfs, or one that is hidden or not the kernel's, or it
 /// refuses in a way that needs a second opinion.
-fn reopen<D: Directory>(handle: &D, stat: &Stat) -> Result<Option<D::File>> {
+fn reopen<D: Directory>(handle: &D, looked_at: &Stat) -> Result<Option<(D::File, Stat)>> {
     match handle.reopen() {
-        Ok(file) => {
-            let same = D::stat_file(&file).map_err(os_error)?.is_same_file(stat);
-            Ok(same.then_some(file))
-        }
+        Ok(file) => compare::<D>(file, looked_at),
         Err(errno @ (Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => Err(os_error(errno)),
         Err(_) => Ok(None),
     }
+}
+
+/// What was opened, if it is what was looked at.
+fn compare<D: Directory>(file: D::File, looked_at: &Stat) -> Result<Option<(D::File, Stat)>> {
+    let stat = D::stat_file(&file).map_err(os_error)?;
+    Ok(stat.is_same_file(looked_at).then_some((file, stat)))
 }

@@ -118,7 +118,7 @@ impl Root {
         let path = self.admit(input)?;
         let asked = Asked { bases: std::slice::from_ref(&self.base), base: 0, path: &path, stop: &stop };
         resolve::open(asked)
-            .and_then(|opened| RegularFile::new(opened.file))
+            .map(|opened| RegularFile::new(opened.file, opened.stat))
             .map_err(|error| error.asked(|| Request::new(input, Some(&path.to_path_buf()))))
     }
 

@@ -155,7 +155,7 @@ impl ReadTool {
 
     fn read(&self, selection: Selection, admitted: &Admitted, stop: &Stop<'_>) -> Result<ReadOutput> {
         let opened = self.roots.open(admitted, stop).map_err(|error| self.suggest(error, admitted, stop))?;
-        let file = RegularFile::new(opened.file)?;
+        let file = RegularFile::new(opened.file, opened.stat);
         let window = file.window_until(selection, &self.limits, stop)?;
         Ok(ReadOutput {
             path: self.roots.told_as_asked(admitted),

@@ -31,8 +31,8 @@ pub(super) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Opened<D:
         return Ok(None);
     }
     check_openable(base, &stat)?;
-    let file = reopen(&handle, &stat)?;
-    Ok(file.map(|file| Opened { file, base: asked.base, resolved: asked.path.clone() }))
+    let opened = reopen(&handle, &stat)?;
+    Ok(opened.map(|(file, stat)| Opened { file, stat, base: asked.base, resolved: asked.path.clone() }))
 }
 
 fn look<D: Directory>(asked: Asked<'_, D>) -> Result<Option<D>> {

@@ -7,7 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::{
-    Asked, Base, Directory, MAX_COMPONENTS, Mounts, Opened, check_openable, os_error, reopen, too_many_components,
+    Asked, Base, Directory, MAX_COMPONENTS, Mounts, Opened, check_openable, compare, os_error, reopen,
+    too_many_components,
 };
 use crate::error::{Error, ErrorKind, FileKind, Result};
 use crate::fence::RelPath;
@@ -233,22 +234,19 @@ impl<'a, D: Directory> Walk<'a, D> {
 impl<D: Directory> Reached<'_, D> {
     /// Opens what was looked at, and nothing else. `None`: another file has its name now; walk again.
     pub(super) fn open(self) -> Result<Option<Opened<D::File>>> {
-        let file = match reopen(&self.handle, &self.stat)? {
-            Some(file) => Some(file),
+        let opened = match reopen(&self.handle, &self.stat)? {
+            Some(opened) => Some(opened),
             None => self.open_by_name()?,
         };
         let names = self.stack.iter().map(|level| level.name.as_os_str());
         let resolved = RelPath::of_names(names.chain([self.name.as_os_str()]));
-        Ok(file.map(|file| Opened { file, base: self.base, resolved }))
+        Ok(opened.map(|(file, stat)| Opened { file, stat, base: self.base, resolved }))
     }
 
-    fn open_by_name(&self) -> Result<Option<D::File>> {
+    fn open_by_name(&self) -> Result<Option<(D::File, Stat)>> {
         let directory = self.stack.last().map_or(&*self.root.directory, |level| &level.directory);
         match directory.open_by_name(&self.name) {
-            Ok(file) => {
-                let same = D::stat_file(&file).map_err(os_error)?.is_same_file(&self.stat);
-                Ok(same.then_some(file))
-            }
+            Ok(file) => compare::<D>(file, &self.stat),
             // Exchanged for a link, for a socket or a device without a driver, or gone.
             Err(Errno::LOOP | Errno::NXIO | Errno::NODEV | Errno::NOENT) => Ok(None),
             Err(errno) => Err(os_error(errno)),
