@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value, json};
 
 use super::{ReadOutput, ReadRequest, ReadTool};
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, Stop};
 use crate::display::Shown;
 use crate::error::{Error, Request, Result};
 use crate::window::{Cut, LineEnds};
@@ -107,9 +107,7 @@ impl ReadTool {
     ///
     /// [`answer`] makes a tool result of what comes back.
     pub fn call_json(&self, arguments: &Value, cancel: &dyn Cancel) -> Result<ReadOutput> {
-        if cancel.is_cancelled() {
-            return Err(crate::error::ErrorKind::Cancelled.into());
-        }
+        Stop::new(cancel, None).check()?;
         self.call(&ReadRequest::from_json(arguments)?, cancel)
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::json::answer;
 use super::{NAME, ReadOutput, ReadRequest, ReadTool};
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, Stop};
 use crate::display::Shown;
 use crate::error::{Error, Result};
 
@@ -116,7 +116,7 @@ impl ToolCall {
     /// Reads, and gives the answer in the form that belongs to the call.
     #[must_use]
     pub fn run(self, tool: &ReadTool, cancel: &dyn Cancel) -> Value {
-        let result = self.request.and_then(|request| tool.call(&request, cancel));
+        let result = Stop::new(cancel, None).check().and(self.request).and_then(|request| tool.call(&request, cancel));
         let id = self.id.unwrap_or(Value::Null);
         let is_error = result.is_err();
         match self.form {
