@@ -71,7 +71,7 @@ struct Wanted {
 impl Wanted {
     fn new(name: &str) -> Self {
         let folded = name.to_lowercase();
-        Self { most_edits: (folded.chars().count() / 3).max(1), folded }
+        Self { most_edits: folded.chars().count() / 3, folded }
     }
 
     /// Edits (optimal string alignment) between the names in lower case, or `None` where they are not alike. The same name with

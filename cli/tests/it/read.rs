@@ -80,10 +80,6 @@ fn refuses_what_it_does_not_know(
         "--max-scan-bytes",
         "--no-total",
         "--encoding",
-        "--deny",
-        "--deny-from",
-        "--one-file-system",
-        "--resolver",
         "--no-sandbox",
         "--audit",
         "--raw",
@@ -98,11 +94,62 @@ fn refuses_what_it_does_not_know(
 }
 
 #[test]
-fn refuses_a_second_root() {
-    let directory = directory(&[("a/f", b"a\n"), ("b/f", b"b\n")]);
-    let output = capread(&directory, &["read", "f", "--root", "a", "--root", "b"]).assert().code(2).stdout("");
-    let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(stderr.starts_with("error: the argument '--root <DIR>' cannot be used multiple times"), "{stderr}");
+fn takes_relative_paths_from_the_first_root_and_absolute_ones_from_any() {
+    let directory = directory(&[("a/f", b"IN a\n"), ("b/g", b"IN b\n"), ("c/s", b"OUT\n")]);
+    let absolute = |name: &str| directory.path().join(name).display().to_string();
+    let read = |path: &str| capread(&directory, &["read", path, "--root", "a", "--root", "b"]).assert();
+    read("f").success().stdout("IN a\n");
+    read(&absolute("b/g")).success().stdout("IN b\n");
+    read("g").code(1).stderr("File does not exist: g\n");
+    let outside = absolute("c/s");
+    read(&outside).code(1).stderr(format!("Path is outside the allowed root: {outside}\n"));
+}
+
+#[test]
+fn denies_what_patterns_match_from_arguments_and_files() {
+    let files: &[(&str, &[u8])] = &[
+        (".env", b"OUT\n"),
+        ("a/key.pem", b"OUT\n"),
+        ("secret/x", b"OUT\n"),
+        ("a/f", b"IN\n"),
+        ("deny.txt", b"# keys\n*.pem\n\nsecret/\n"),
+    ];
+    let denied = |path: &str, options: &[&str]| {
+        let message = format!("Path is denied by policy: {path}");
+        fails(1, files, &[&["read", path], options].concat(), &message);
+    };
+    for path in [".env", "a/key.pem", "secret/x", "secret", "secret/missing"] {
+        denied(path, &["--deny", ".env", "--deny-from", "deny.txt"]);
+    }
+    denied(".env", &["--deny", "*.pem", "--deny", ".env"]);
+    prints(files, &["read", "a/f", "--deny", ".env", "--deny-from", "deny.txt"], "IN\n");
+}
+
+#[test]
+fn a_policy_that_cannot_be_had_is_an_error_at_start() {
+    let directory = directory(&[("f", b"a\n")]);
+    let stderr = |arguments: &[&str]| {
+        let output = capread(&directory, arguments).assert().code(2).stdout("");
+        String::from_utf8(output.get_output().stderr.clone()).unwrap()
+    };
+    let told = stderr(&["read", "f", "--deny", "[z-a]"]);
+    assert!(told.starts_with("error: deny pattern [z-a] does not parse: "), "{told}");
+    let told = stderr(&["jsonl", "--deny-from", "nope"]);
+    assert!(told.starts_with("error: cannot read nope: "), "{told}");
+}
+
+#[rstest]
+fn reads_the_same_with_every_resolver(#[values("auto", "kernel", "walk")] resolver: &str) {
+    prints(&[("a/b/f", b"IN\n")], &["read", "a/b/f", "--resolver", resolver, "--one-file-system"], "IN\n");
+}
+
+#[test]
+fn suggests_what_may_have_been_meant() {
+    let files: &[(&str, &[u8])] = &[("src/main.rs", b"IN\n"), ("src/.env", b"OUT\n")];
+    fails(1, files, &["read", "src/mian.rs"], "File does not exist: src/mian.rs. Did you mean src/main.rs?");
+    fails(1, files, &["read", "scr/main.rs"], "File does not exist: scr/main.rs. Did you mean src?");
+    fails(1, files, &["read", "src/.evn"], "File does not exist: src/.evn. Did you mean src/.env?");
+    fails(1, files, &["read", "src/.evn", "--deny", ".env"], "File does not exist: src/.evn");
 }
 
 #[rstest]
