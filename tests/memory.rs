@@ -1,1 +1,102 @@
-//! The memory of a read, counted.
+//! The memory of a read, counted: one buffer and the window, whatever the size and shape of the file.
+//!
+//! One test, since the count is that of the process.
+
+#![allow(clippy::disallowed_methods, reason = "the files that the tests read are built by their names")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use std::fs;
+use std::path::Path;
+
+use capread::{Limits, ReadRequest, ReadTool, Root};
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+const MIB: usize = 1 << 20;
+
+/// The one buffer of a read.
+const BUFFER: usize = 64 << 10;
+
+/// Names and handles of the walk, and what an error or a result has beside its text.
+const SLACK: usize = 1 << 10;
+
+/// The window as the bytes that were read and, where those are no UTF-8, as the text that they decode to.
+const fn window(max_bytes: usize) -> usize {
+    BUFFER + 2 * max_bytes + (16 << 10)
+}
+
+/// The default of `max_bytes`.
+const BUDGET: usize = 50 << 10;
+
+/// Most bytes that were allocated at once while `read` ran, beside those of before.
+fn peak<T>(read: impl FnOnce() -> T) -> (T, usize) {
+    let before = ALLOCATED.current_usage();
+    ALLOCATED.reset_peak_usage();
+    let result = read();
+    (result, ALLOCATED.peak_usage() - before)
+}
+
+fn write_files(directory: &Path) {
+    let write = |name: &str, bytes: Vec<u8>| fs::write(directory.join(name), bytes).unwrap();
+    write("lines", b"a line of thirty-two bytes, all\n".repeat(MIB));
+    write("one line", vec![b'x'; 32 * MIB]);
+    write("empty lines", vec![b'\n'; 8 * MIB]);
+    write("text, then NUL", [b"eight b\n".repeat(1024), vec![0; 32 * MIB]].concat());
+    write("broken lines", b"\xff\xff\xff\xff\xff\xff\xff\n".repeat(4 * MIB));
+    write("broken line", [vec![0xff; BUDGET], vec![b'\n'; 32 * MIB]].concat());
+    write("small", b"one line\n".to_vec());
+}
+
+/// What one read must give, and the most that it may allocate.
+struct Row {
+    file: &'static str,
+    offset: u64,
+    limits: Limits,
+    /// The text's length, or the error's code.
+    gives: Result<usize, &'static str>,
+    at_most: usize,
+}
+
+#[test]
+fn a_read_allocates_one_buffer_and_the_window() {
+    let temp = tempfile::tempdir().unwrap();
+    write_files(temp.path());
+    let row = |file, offset, gives, at_most| Row { file, offset, limits: Limits::default(), gives, at_most };
+    let limits = Limits::default().max_bytes(MIB as u64).unwrap().max_lines(u64::MAX).unwrap();
+    let wide = |file, offset, gives| Row { limits: limits.clone(), ..row(file, offset, gives, window(MIB)) };
+    let few_lines = BUFFER + 3 * 2000 + SLACK;
+    let rows = [
+        row("lines", 1, Ok(51199), window(BUDGET)),
+        row("lines", 500_000, Ok(51199), window(BUDGET)),
+        // Most of the window comes from one buffer, and the rest from the next.
+        row("lines", 455, Ok(51199), window(BUDGET)),
+        row("lines", 1 << 40, Err("offset_beyond_end"), BUFFER + SLACK),
+        row("one line", 1, Err("line_too_long"), window(BUDGET)),
+        row("empty lines", 1, Ok(1999), few_lines),
+        row("empty lines", 4_000_000, Ok(1999), few_lines),
+        row("text, then NUL", 1, Ok(8191), window(BUDGET)),
+        row("text, then NUL", 1025, Err("line_too_long"), window(BUDGET)),
+        row("broken lines", 2_000_000, Ok(43999), window(BUDGET)),
+        row("broken line", 1, Err("line_too_long"), window(BUDGET)),
+        row("small", 1, Ok(8), SLACK),
+        wide("lines", 1, Ok(MIB - 1)),
+        wide("lines", 500_000, Ok(MIB - 1)),
+        wide("one line", 1, Err("line_too_long")),
+        wide("broken lines", 1, Ok(1_048_563)),
+    ];
+    let root = Root::open_ambient(temp.path()).unwrap();
+    let mut wrong = Vec::new();
+    for row in rows {
+        let tool = ReadTool::new(root.clone()).with_limits(row.limits);
+        let request = ReadRequest::new(row.file).offset(row.offset);
+        let (result, used) = peak(|| tool.call(&request, &|| false));
+        let given = result.as_ref().map(|output| output.window.text.len()).map_err(capread::Error::code);
+        assert_eq!(given, row.gives, "{} from line {}", row.file, row.offset);
+        if used > row.at_most {
+            wrong.push(format!("{} from line {}: {used} bytes, allowed are {}", row.file, row.offset, row.at_most));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}

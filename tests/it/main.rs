@@ -1,1 +1,13 @@
-//! The library from the outside.
+//! The library from the outside: trees on disk, requests to them, and what must come back.
+
+#![allow(clippy::disallowed_methods, reason = "the trees that the tests read are built, and looked at, by their names")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+mod fence;
+mod special_files;
+mod support;
+#[cfg(feature = "json")]
+mod tool;
+mod walk;
+mod window;
+mod window_properties;

@@ -1,0 +1,249 @@
+//! What is no regular file is told apart without being opened; what procfs has is a file or is outside.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+
+use capread::{ErrorKind, FileKind, ReadRequest, ReadTool, Root};
+use rustix::fs::FileType;
+
+use crate::support::{
+    Row, Tree, assert_fails, check, check_in, invalid, missing, outside, special, text, without_privileges,
+};
+
+#[test]
+fn refuses_what_is_no_regular_file_by_its_kind() {
+    check(&[
+        Row("21", &[], &[(".", special(".", "directory")), ("", invalid("path must not be empty"))]),
+        Row("22", &["d/"], &[("d", special("d", "directory")), ("d/", special("d", "directory"))]),
+        Row("64", &["p|"], &[("p", special("p", "FIFO")), ("p/", special("p", "FIFO"))]),
+        Row("66", &["p|", "l -> p", "m -> {R}/p"], &[("l", special("l", "FIFO")), ("m", special("m", "FIFO"))]),
+        Row("67", &["s="], &[("s", special("s", "socket"))]),
+        Row("67 link", &["d/s=", "l -> d/s"], &[("l", special("l", "socket"))]),
+        Row("68", &["zero%"], &[("zero", special("zero", "character device"))]),
+        Row("25", &["p|", "s=", "c%"], &[("p/x", missing("p/x")), ("s/x", missing("s/x")), ("c/x", missing("c/x"))]),
+        Row(
+            "34",
+            &["p|", "f", "l -> p/", "m -> p/../f", "n -> p/."],
+            &[("l", missing("l")), ("m", missing("m")), ("n", missing("n"))],
+        ),
+    ]);
+}
+
+#[test]
+fn refuses_links_to_devices_outside() {
+    check(&[
+        Row("69", &["l -> /dev/zero", "m -> /dev/stdin"], &[("l", outside("l")), ("m", outside("m"))]),
+        Row("69 fd", &["l -> /dev/fd/0", "m -> /proc/self/fd/0"], &[("l", outside("l")), ("m", outside("m"))]),
+        Row("69 FIFO", &["O/p|", "l -> ../elsewhere/p"], &[("l", outside("l"))]),
+    ]);
+}
+
+#[test]
+fn tells_the_kind_to_programs() {
+    let tree = Tree::new(&["d/", "p|", "s=", "c%"]);
+    for (name, kind) in
+        [("d", FileKind::Directory), ("p", FileKind::Fifo), ("s", FileKind::Socket), ("c", FileKind::CharacterDevice)]
+    {
+        assert_eq!(tree.root().open(name).unwrap_err().kind(), &ErrorKind::NotAFile(kind), "{name}");
+    }
+}
+
+/// No driver has these numbers, so an open would fail with another error.
+#[test]
+fn does_not_open_devices() {
+    let tree = Tree::new(&[]);
+    let nobody = rustix::fs::makedev(0xffe, 0xffe);
+    tree.node("c", FileType::CharacterDevice, nobody);
+    tree.node("b", FileType::BlockDevice, nobody);
+    File::open(tree.at("c")).unwrap_err();
+    File::open(tree.at("b")).unwrap_err();
+    check_in(&tree, &tree.root(), &[("c", special("c", "character device")), ("b", special("b", "block device"))]);
+}
+
+/// Whether a thread of this process sleeps; one that was woken runs, or has ended.
+fn sleeps(thread: &Path) -> bool {
+    let Ok(stat) = fs::read_to_string(thread.join("stat")) else { return false };
+    stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'))
+}
+
+#[test]
+fn does_not_wake_a_writer_that_waits_on_a_fifo() {
+    let tree = Tree::new(&["p|", "l -> p"]);
+    let path = tree.at("p");
+    let (sender, receiver) = mpsc::channel();
+    let writer = thread::spawn(move || {
+        let this_thread = Path::new("/proc").join(fs::read_link("/proc/thread-self").unwrap());
+        sender.send(this_thread).unwrap();
+        OpenOptions::new().write(true).open(path).unwrap().write_all(b"IN: waited\n")
+    });
+    let writing = receiver.recv().unwrap();
+    while !sleeps(&writing) {
+        thread::yield_now();
+    }
+    let root = tree.root();
+    for _ in 0..100 {
+        check_in(&tree, &root, &[("p", special("p", "FIFO")), ("l", special("l", "FIFO"))]);
+        assert!(sleeps(&writing) && !writer.is_finished(), "the writer was woken");
+    }
+    // Only now comes a reader; a writer that had been woken before would have found none.
+    assert_eq!(fs::read_to_string(tree.at("p")).unwrap(), "IN: waited\n");
+    writer.join().unwrap().unwrap();
+}
+
+#[test]
+fn does_not_connect_to_a_socket() {
+    let tree = Tree::new(&[]);
+    let listener = UnixListener::bind(tree.at("s")).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    check_in(&tree, &tree.root(), &[("s", special("s", "socket"))]);
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn decides_the_kind_before_permission() {
+    without_privileges("special_files::decides_the_kind_before_permission", || {
+        let tree = Tree::new(&["p|", "s=", "d/x", "l -> p"]);
+        for name in ["p", "s", "d"] {
+            tree.chmod(name, 0);
+        }
+        check_in(
+            &tree,
+            &tree.root(),
+            &[
+                ("p", special("p", "FIFO")),
+                ("l", special("l", "FIFO")),
+                ("s", special("s", "socket")),
+                ("d", special("d", "directory")),
+            ],
+        );
+        tree.chmod("d", 0o755);
+        tree.close();
+    });
+}
+
+#[test]
+fn reads_files_of_procfs_though_their_size_is_said_to_be_zero() {
+    let root = Root::open_ambient("/proc").unwrap();
+    let tool = ReadTool::new(root.clone());
+    let output = tool.call(&ReadRequest::new("self/status").limit(1), &|| false).unwrap();
+    let expected = fs::read_to_string("/proc/self/status").unwrap();
+    assert_eq!(Some(output.window.text.as_str()), expected.lines().next());
+    assert_eq!((output.file_size, output.window.total_lines), (0, expected.lines().count() as u64));
+    assert_eq!(root.open("self/status").unwrap().size(), 0);
+    // A plain link, not a magic one.
+    let own = format!("{}/status", std::process::id());
+    assert_eq!(tool.call(&ReadRequest::new(own).limit(1), &|| false).unwrap().window.text, output.window.text);
+    assert!(root.open("mounts").is_ok());
+}
+
+#[test]
+fn never_follows_magic_links() {
+    let tree = Tree::new(&["f"]);
+    let held = File::open(tree.at("f")).unwrap();
+    let number = std::os::fd::AsRawFd::as_raw_fd(&held);
+    let root = Root::open_ambient("/proc").unwrap();
+    let of_file = format!("self/fd/{number}");
+    for request in [
+        "self/exe",
+        "self/cwd/x",
+        "self/cwd",
+        "self/fd/0",
+        "self/ns/mnt",
+        "self/root/etc/hostname",
+        "self/root",
+        "thread-self/exe",
+        of_file.as_str(),
+    ] {
+        check_in(&tree, &root, &[(request, outside(request))]);
+    }
+    check_in(&tree, &root, &[("self/fd/nope", missing("self/fd/nope"))]);
+    check_in(&tree, &root, &[("self/fd", special("self/fd", "directory"))]);
+    // Not even where its text would lie inside.
+    let top = Root::open_ambient("/").unwrap();
+    for request in [format!("/proc/{of_file}"), "/proc/self/exe".to_owned(), "/proc/self/root/etc".to_owned()] {
+        let error = top.open(&request).unwrap_err();
+        assert_eq!(error.code(), "outside_root", "{request}");
+        let path = request.trim_start_matches('/');
+        assert_eq!(error.to_string(), format!("Path is outside the allowed root: {request} (resolves to {path})"));
+    }
+}
+
+/// Handles of this process to what lies in `tree`, and nothing of other tests.
+fn handles(tree: &Tree) -> usize {
+    fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| fs::read_link(entry.unwrap().path()).ok())
+        .filter(|target| target.starts_with(tree.path()))
+        .count()
+}
+
+#[test]
+fn leaves_no_handle_open() {
+    let deep = "d/".repeat(100);
+    let mut tree = Tree::new(&[
+        &(deep.clone() + "f"),
+        "f",
+        "p|",
+        "s=",
+        "c%",
+        "x -> x",
+        "l -> d/d/../d/d/../../f",
+        "out -> d/d/../../../elsewhere/s",
+        "O/s",
+    ]);
+    tree.add(&format!("up -> {deep}{}f", "../".repeat(100)));
+    tree.file("binary", b"IN:\0");
+    let root = tree.root();
+    let tool = ReadTool::new(root.clone());
+    assert_eq!(handles(&tree), 1, "the root's own");
+    let requests = [
+        ("f", "IN: f"),
+        (&(deep.clone() + "f"), "IN: "),
+        ("up", "IN: f"),
+        (&(deep.clone() + "nope"), "not_found"),
+        (&(deep.clone() + "f/x"), "not_found"),
+        (&deep, "not_a_file"),
+        ("p", "not_a_file"),
+        ("s", "not_a_file"),
+        ("c", "not_a_file"),
+        ("x", "too_many_links"),
+        ("out", "outside_root"),
+        ("../x", "outside_root"),
+        (&"d/".repeat(257), "resource_limit"),
+        ("binary", "binary"),
+    ];
+    for _ in 0..20 {
+        for (request, expected) in requests {
+            match tool.call(&ReadRequest::new(request), &|| false) {
+                Ok(output) => assert!(output.window.text.starts_with(expected), "{request}"),
+                Err(error) => assert_eq!(error.code(), expected, "{request}"),
+            }
+        }
+        let half = std::cell::Cell::new(50);
+        let stop = || half.replace(half.get() - 1) == 0;
+        assert_fails(root.open_cancellable(deep.clone() + "f", &stop), "cancelled", "Operation aborted");
+        assert_fails(
+            tool.call(&ReadRequest::new("f").offset(9), &|| false),
+            "offset_beyond_end",
+            "Offset 9 is beyond end of file (1 lines total)",
+        );
+    }
+    assert_eq!(handles(&tree), 1, "some were left open");
+    // One more for each file that is held, whatever the depth.
+    let files = [root.open("f").unwrap(), root.open(deep.clone() + "f").unwrap(), root.open("up").unwrap()];
+    assert_eq!(handles(&tree), 1 + files.len());
+    drop((files, tool, root));
+    assert_eq!(handles(&tree), 0);
+}
+
+#[test]
+fn a_handle_that_is_handed_out_reads_only() {
+    let tree = Tree::new(&["f"]);
+    let mut file = File::from(tree.root().open("f").unwrap());
+    assert_eq!(file.write_all(b"OUT").unwrap_err().raw_os_error(), Some(9), "EBADF");
+    check_in(&tree, &tree.root(), &[("f", text("IN: f"))]);
+}
