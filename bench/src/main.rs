@@ -1,0 +1,33 @@
+//! Side-by-side benchmarks: capread and what one would use instead, in turn, in one run. See README.md.
+
+mod clock;
+mod fixture;
+mod machine;
+mod measure;
+mod open;
+mod stats;
+mod table;
+
+use clap::{Parser, Subcommand};
+
+/// Whatever fails ends the run.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Benchmarks of capread, side by side with what one would use instead.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Subcommand)]
+enum Benchmark {
+    /// Opens and reads a small file, at several depths and through a link.
+    Open(open::Options),
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().benchmark {
+        Benchmark::Open(options) => open::run(&options),
+    }
+}

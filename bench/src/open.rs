@@ -1,0 +1,90 @@
+//! Opening and reading a small file.
+
+mod report;
+mod systems;
+mod targets;
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use crate::fixture::{self, Case, Tree};
+use crate::measure::{self, Plan, Samples};
+use crate::{Result, machine};
+use systems::Done;
+
+/// What is measured, and where it goes.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Options {
+    /// How often each system has its turn
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Calls in one turn, timed together
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    calls: u32,
+    /// Where the tree is made, and removed again
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
+    directory: PathBuf,
+    /// Also writes everything as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// One system's samples for one case.
+#[derive(Debug)]
+pub(crate) struct Row {
+    system: &'static str,
+    samples: Samples,
+}
+
+/// One case's rows.
+#[derive(Debug)]
+pub(crate) struct Results {
+    case: Case,
+    rows: Vec<Row>,
+}
+
+impl Results {
+    fn cpu(&self, system: &str) -> Option<&[f64]> {
+        self.rows.iter().find(|row| row.system == system).map(|row| row.samples.cpu.as_slice())
+    }
+}
+
+/// Measures, prints, and writes JSON.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let plan = Plan { rounds: usize::try_from(options.rounds)?, calls: options.calls };
+    let tree = Tree::create(&options.directory)?;
+    let machine = machine::describe(&tree.root);
+    println!("Per call; root {}, load {}\n", tree.root.display(), machine::load().unwrap_or_default());
+    let mut all = Vec::new();
+    for case in fixture::cases() {
+        let results = measure_case(&tree, case, plan)?;
+        println!("{}", report::table(&results));
+        all.push(results);
+    }
+    let verdicts = targets::judge(&all);
+    println!("{}", report::verdicts(&verdicts));
+    if let Some(path) = &options.json {
+        serde_json::to_writer_pretty(File::create(path)?, &report::json(&machine, plan, &all, &verdicts))?;
+    }
+    Ok(tree.remove()?)
+}
+
+fn measure_case(tree: &Tree, case: Case, plan: Plan) -> Result<Results> {
+    let systems = systems::all(&tree.root, &case.path)?;
+    for system in &systems {
+        check(&(system.call)()?, tree).map_err(|wrong| format!("{}, {}: {wrong}", case.name, system.name))?;
+    }
+    let samples = measure::interleaved(&systems, plan)?;
+    let rows = systems.iter().zip(samples).map(|(system, samples)| Row { system: system.name, samples });
+    Ok(Results { case, rows: rows.collect() })
+}
+
+/// Whether a system did what it is measured for.
+fn check(done: &Done, tree: &Tree) -> Result<()> {
+    let right = match done {
+        // capread's windows have no line break behind the last line.
+        Done::Read(text) => text.trim_end_matches('\n') == tree.text.trim_end_matches('\n'),
+        Done::Opened(file) => u64::try_from(rustix::fs::fstat(file)?.st_size)? == fixture::FILE_BYTES as u64,
+    };
+    if right { Ok(()) } else { Err("not the file".into()) }
+}
