@@ -2,6 +2,11 @@
 
 mod directory;
 mod kernel;
+#[cfg(any(test, fuzzing))]
+#[cfg_attr(not(fuzzing), expect(unreachable_pub, reason = "the fuzz targets reach it"))]
+pub(crate) mod memory;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use std::sync::Arc;

@@ -42,10 +42,10 @@ pub(crate) struct Stat {
     pub(crate) kind: Kind,
     pub(crate) size: u64,
     pub(crate) links: u64,
-    device: u64,
-    inode: u64,
-    uid: u32,
-    mode: u32,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) uid: u32,
+    pub(crate) mode: u32,
 }
 
 impl Stat {
