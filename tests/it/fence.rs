@@ -14,7 +14,9 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use rstest::rstest;
 
-use crate::support::{Row, Tree, assert_fails, check, check_in, invalid, missing, outside, special, text};
+use crate::support::{
+    Row, Tree, assert_fails, check, check_in, in_mode, invalid, missing, outside, root_at, special, text,
+};
 
 #[test]
 fn judges_requests_by_their_text() {
@@ -148,7 +150,7 @@ fn takes_both_spellings_of_a_root_given_through_a_link() {
         ("{T}/./alias/", &["{T}/alias/f", "{R}/f"]),
         ("{T}/other/../alias", &["{T}/alias/f", "{R}/f", "../alias/f"]),
     ] {
-        let root = Root::open_ambient(tree.fill(given)).unwrap();
+        let root = root_at(tree.fill(given));
         for request in requests {
             check_in(&tree, &root, &[(request, text("IN: f"))]);
         }
@@ -163,7 +165,7 @@ fn knows_a_root_that_is_given_relative_to_the_working_directory() {
     let tree = Tree::new(&["f"]);
     let depth = std::env::current_dir().unwrap().components().count() - 1;
     let given = "../".repeat(depth) + tree.path().to_str().unwrap().strip_prefix('/').unwrap();
-    let root = Root::open_ambient(given).unwrap();
+    let root = root_at(given);
     check_in(&tree, &root, &[("f", text("IN: f")), ("{R}/f", text("IN: f")), ("../app/f", text("IN: f"))]);
     check_in(&tree, &root, &[("{T}/f", outside("{T}/f")), ("..", outside(".."))]);
 }
@@ -172,7 +174,7 @@ fn knows_a_root_that_is_given_relative_to_the_working_directory() {
 fn does_not_believe_the_text_of_a_root_given_as_link_and_parent() {
     let tree = Tree::new(&["d/", "f", "T/jump -> app/d", "T/x"]);
     // By its text `T/jump/..` is T; it leads to R.
-    let root = Root::open_ambient(tree.fill("{T}/jump/..")).unwrap();
+    let root = root_at(tree.fill("{T}/jump/.."));
     check_in(
         &tree,
         &root,
@@ -190,7 +192,7 @@ fn does_not_believe_the_text_of_a_root_given_as_link_and_parent() {
 #[test]
 fn takes_every_absolute_path_where_the_root_is_the_top() {
     let tree = Tree::new(&["f", "l -> {R}/f", "m -> ../../../../../../../../../etc"]);
-    let root = Root::open_ambient("/").unwrap();
+    let root = root_at("/");
     let relative = tree.fill("{R}/f").trim_start_matches('/').to_owned();
     check_in(
         &tree,
@@ -234,9 +236,9 @@ fn assert_takes_relative_paths_only(tree: &Tree, root: &Root) {
 fn a_root_made_from_a_handle_takes_relative_paths_only() {
     let tree = Tree::new(&["f", "d/l -> ../f", "absolute -> {R}/f"]);
     let directory = Dir::open_ambient_dir(tree.path(), ambient_authority()).unwrap();
-    assert_takes_relative_paths_only(&tree, &Root::from(directory));
+    assert_takes_relative_paths_only(&tree, &in_mode(Root::from(directory)));
     let descriptor = OwnedFd::from(fs::File::open(tree.path()).unwrap());
-    assert_takes_relative_paths_only(&tree, &Root::try_from(descriptor).unwrap());
+    assert_takes_relative_paths_only(&tree, &in_mode(Root::try_from(descriptor).unwrap()));
 }
 
 #[test]
@@ -433,9 +435,8 @@ fn request() -> impl Strategy<Value = String> {
 #[test]
 fn agrees_with_a_naive_normaliser() {
     let tree = Tree::new(&["T/alias -> app"]);
-    let roots = [("{R}", ["{R}", "{R}"]), ("{T}/alias", ["{T}/alias", "{R}"])].map(|(given, spellings)| {
-        (Root::open_ambient(tree.fill(given)).unwrap(), spellings.map(|path| tree.fill(path)))
-    });
+    let roots = [("{R}", ["{R}", "{R}"]), ("{T}/alias", ["{T}/alias", "{R}"])]
+        .map(|(given, spellings)| (root_at(tree.fill(given)), spellings.map(|path| tree.fill(path))));
     let (inside, outside) = (Cell::new(0), Cell::new(0));
     let config = ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() };
     let result = TestRunner::new(config).run(&request(), |request| {

@@ -4,6 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod fence;
+mod modes;
+mod mounts;
+#[cfg(feature = "policy")]
+mod policy;
+mod races;
 mod special_files;
 mod support;
 #[cfg(feature = "json")]
@@ -11,3 +16,4 @@ mod tool;
 mod walk;
 mod window;
 mod window_properties;
+mod world;

@@ -1,18 +1,22 @@
 //! What is no regular file is told apart without being opened; what procfs has is a file or is outside.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
-use capread::{ErrorKind, FileKind, ReadRequest, ReadTool, Root};
+use capread::{ErrorKind, FileKind, ReadRequest, ReadTool, Resolver};
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use crate::support::{
-    Row, Tree, assert_fails, check, check_in, invalid, missing, outside, special, text, without_privileges,
+    Expected, Row, Tree, assert_fails, check, check_in, invalid, missing, outside, root_at, special, text,
+    without_privileges,
 };
+use crate::world::{had, proc};
 
 #[test]
 fn refuses_what_is_no_regular_file_by_its_kind() {
@@ -76,7 +80,7 @@ fn does_not_wake_a_writer_that_waits_on_a_fifo() {
     let path = tree.at("p");
     let (sender, receiver) = mpsc::channel();
     let writer = thread::spawn(move || {
-        let this_thread = Path::new("/proc").join(fs::read_link("/proc/thread-self").unwrap());
+        let this_thread = proc().join(fs::read_link(proc().join("thread-self")).unwrap());
         sender.send(this_thread).unwrap();
         OpenOptions::new().write(true).open(path).unwrap().write_all(b"IN: waited\n")
     });
@@ -103,6 +107,75 @@ fn does_not_connect_to_a_socket() {
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
+/// A process that holds a lease on a file, fcntl(2): `F_WRLCK` or `F_RDLCK`, by their numbers. It does not care who wants to open it.
+struct Lease(Child);
+
+impl Lease {
+    const WRITE: &str = "1";
+    const READ: &str = "0";
+
+    /// There is no safe way to take one in Rust. Perl is part of every Debian.
+    fn take(file: &Path, kind: &str) -> Option<Self> {
+        const TAKE: &str = r#"
+            $SIG{IO} = "IGNORE";
+            open(my $file, $ARGV[1] ? "+<" : "<", $ARGV[0]) or die "open: $!";
+            for (1 .. 1000) {
+                last if $held = fcntl($file, 1024, 0 + $ARGV[1]);
+                # A process that was started while the file was written may hold it for a moment.
+                select(undef, undef, undef, 0.01);
+            }
+            die "F_SETLEASE: $!" unless $held;
+            $| = 1;
+            print "held\n";
+            <STDIN>;
+        "#;
+        let mut perl = Command::new("perl");
+        perl.args(["-e", TAKE]).arg(file).arg(kind).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut lease = Self(had("perl, for leases", perl.spawn())?);
+        let mut said = String::new();
+        BufReader::new(lease.0.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "held\n");
+        Some(lease)
+    }
+
+    fn is_held(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+
+    fn give_back(mut self) {
+        drop(self.0.stdin.take());
+        assert!(self.0.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_file_under_a_write_lease_is_busy_at_once() {
+    let tree = Tree::new(&["d/f", "l -> d/f"]);
+    let Some(mut lease) = Lease::take(&tree.at("d/f"), Lease::WRITE) else { return };
+    let root = tree.root();
+    for _ in 0..2 {
+        for request in ["d/f", "l"] {
+            let busy = Expected::Error("busy", format!("File is busy: {request}"));
+            check_in(&tree, &root, &[(request, busy)]);
+        }
+    }
+    let error = root.open("d/f").unwrap_err();
+    assert_eq!((error.kind(), error.raw_os_error()), (&ErrorKind::Busy, Some(Errno::AGAIN.raw_os_error())));
+    // Whoever waits gets the file once the kernel has broken the lease; nobody did.
+    assert!(lease.is_held());
+    lease.give_back();
+    check_in(&tree, &root, &[("d/f", text("IN: d/f")), ("l", text("IN: d/f"))]);
+}
+
+#[test]
+fn a_read_lease_is_in_nobodys_way() {
+    let tree = Tree::new(&["f"]);
+    let Some(mut lease) = Lease::take(&tree.at("f"), Lease::READ) else { return };
+    check_in(&tree, &tree.root(), &[("f", text("IN: f"))]);
+    assert!(lease.is_held());
+    lease.give_back();
+}
+
 #[test]
 fn decides_the_kind_before_permission() {
     without_privileges("special_files::decides_the_kind_before_permission", || {
@@ -127,10 +200,10 @@ fn decides_the_kind_before_permission() {
 
 #[test]
 fn reads_files_of_procfs_though_their_size_is_said_to_be_zero() {
-    let root = Root::open_ambient("/proc").unwrap();
+    let root = root_at(proc());
     let tool = ReadTool::new(root.clone());
     let output = tool.call(&ReadRequest::new("self/status").limit(1), &|| false).unwrap();
-    let expected = fs::read_to_string("/proc/self/status").unwrap();
+    let expected = fs::read_to_string(proc().join("self/status")).unwrap();
     assert_eq!(Some(output.window.text.as_str()), expected.lines().next());
     assert_eq!((output.file_size, output.window.total_lines), (0, expected.lines().count() as u64));
     assert_eq!(root.open("self/status").unwrap().size(), 0);
@@ -145,7 +218,7 @@ fn never_follows_magic_links() {
     let tree = Tree::new(&["f"]);
     let held = File::open(tree.at("f")).unwrap();
     let number = std::os::fd::AsRawFd::as_raw_fd(&held);
-    let root = Root::open_ambient("/proc").unwrap();
+    let root = root_at(proc());
     let of_file = format!("self/fd/{number}");
     for request in [
         "self/exe",
@@ -163,8 +236,9 @@ fn never_follows_magic_links() {
     check_in(&tree, &root, &[("self/fd/nope", missing("self/fd/nope"))]);
     check_in(&tree, &root, &[("self/fd", special("self/fd", "directory"))]);
     // Not even where its text would lie inside.
-    let top = Root::open_ambient("/").unwrap();
-    for request in [format!("/proc/{of_file}"), "/proc/self/exe".to_owned(), "/proc/self/root/etc".to_owned()] {
+    let top = root_at("/");
+    for request in [of_file.as_str(), "self/exe", "self/root/etc"] {
+        let request = proc().join(request).into_os_string().into_string().unwrap();
         let error = top.open(&request).unwrap_err();
         assert_eq!(error.code(), "outside_root", "{request}");
         let path = request.trim_start_matches('/');
@@ -174,7 +248,7 @@ fn never_follows_magic_links() {
 
 /// Handles of this process to what lies in `tree`, and nothing of other tests.
 fn handles(tree: &Tree) -> usize {
-    fs::read_dir("/proc/self/fd")
+    fs::read_dir(proc().join("self/fd"))
         .unwrap()
         .filter_map(|entry| fs::read_link(entry.unwrap().path()).ok())
         .filter(|target| target.starts_with(tree.path()))
@@ -223,9 +297,13 @@ fn leaves_no_handle_open() {
                 Err(error) => assert_eq!(error.code(), expected, "{request}"),
             }
         }
-        let half = std::cell::Cell::new(50);
-        let stop = || half.replace(half.get() - 1) == 0;
-        assert_fails(root.open_cancellable(deep.clone() + "f", &stop), "cancelled", "Operation aborted");
+        // Half way down the walk, and before the one call to the kernel.
+        for (resolver, asked) in [(Resolver::Walk, 50), (Resolver::Kernel, 1)] {
+            let left = std::cell::Cell::new(asked);
+            let stop = || left.replace(left.get() - 1) == 0;
+            let root = root.clone().with_resolver(resolver);
+            assert_fails(root.open_cancellable(deep.clone() + "f", &stop), "cancelled", "Operation aborted");
+        }
         assert_fails(
             tool.call(&ReadRequest::new("f").offset(9), &|| false),
             "offset_beyond_end",

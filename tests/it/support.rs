@@ -13,6 +13,8 @@ use capread::{Error, ReadRequest, ReadTool, Root};
 use rustix::fs::{CWD, FileType, Mode};
 use tempfile::TempDir;
 
+use crate::world::{self, assert_passed};
+
 /// The root's name inside the temporary directory, so `../app/f` leaves it and comes back.
 const ROOT: &str = "app";
 
@@ -68,7 +70,7 @@ impl Tree {
     }
 
     pub(crate) fn root(&self) -> Root {
-        Root::open_ambient(self.path()).unwrap()
+        root_at(self.path())
     }
 
     pub(crate) fn tool(&self) -> ReadTool {
@@ -228,6 +230,16 @@ impl Tree {
     }
 }
 
+/// The root at `path`, in the mode of this process.
+#[track_caller]
+pub(crate) fn root_at(path: impl AsRef<Path>) -> Root {
+    in_mode(Root::open_ambient(path).unwrap())
+}
+
+pub(crate) fn in_mode(root: Root) -> Root {
+    root.with_resolver(world::mode().resolver())
+}
+
 /// What a request must give.
 #[derive(Clone)]
 pub(crate) enum Expected {
@@ -246,6 +258,11 @@ pub(crate) fn invalid(message: &str) -> Expected {
 /// `told` is the request, and where it normalises to something else, ` (resolves to …)`.
 pub(crate) fn outside(told: &str) -> Expected {
     Expected::Error("outside_root", format!("Path is outside the allowed root: {told}"))
+}
+
+#[cfg(feature = "policy")]
+pub(crate) fn denied(path: &str) -> Expected {
+    Expected::Error("denied", format!("Path is denied by policy: {path}"))
 }
 
 pub(crate) fn missing(path: &str) -> Expected {
@@ -332,7 +349,10 @@ pub(crate) fn without_privileges(name: &str, test: fn()) {
     fs::set_permissions(stage.path(), fs::Permissions::from_mode(0o777)).unwrap();
     // The target folder may lie where nobody may not go.
     let binary = stage.path().join("tests");
-    fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+    if fs::hard_link(world::binary(), &binary).is_err() {
+        // By another process: a file that this one writes cannot be executed as long as any thread's new process still holds it.
+        assert!(Command::new("cp").arg(world::binary()).arg(&binary).status().unwrap().success());
+    }
     let output = Command::new(&binary)
         .args(["--exact", name, "--nocapture"])
         .env("TMPDIR", stage.path())
@@ -341,6 +361,5 @@ pub(crate) fn without_privileges(name: &str, test: fn()) {
         .gid(NOBODY)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{name} as nobody: {said}");
+    assert_passed(name, &output);
 }

@@ -10,16 +10,17 @@ use std::path::Path;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use capread::{ErrorKind, ReadRequest, Resource, Root};
+use capread::{ErrorKind, ReadRequest, Resolver, Resource, Root};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use crate::support::{
-    Row, Tree, assert_fails, check, check_in, missing, no_permission, outside, special, text, too_many_components,
-    too_many_links, without_privileges,
+    Row, Tree, assert_fails, check, check_in, missing, no_permission, outside, root_at, special, text,
+    too_many_components, too_many_links, without_privileges,
 };
+use crate::world::{BY_THE_KERNEL, asked, by_the_kernel_then_the_walk, by_the_walk, mode, proc};
 
 #[test]
 fn follows_links_that_stay_inside() {
@@ -192,7 +193,7 @@ fn absolute_targets_may_have_either_spelling_of_the_root() {
         "far -> {T}/far/alias/d/f",
         "up -> {T}/alias/..",
     ]);
-    let opened_by = |given: &str| Root::open_ambient(tree.fill(given)).unwrap();
+    let opened_by = |given: &str| root_at(tree.fill(given));
     let inside = |request: &'static str| (request, text("IN: d/f"));
     let left = |request: &'static str| (request, outside(request));
     check_in(&tree, &opened_by("{R}"), &[inside("real"), left("near"), left("far"), left("up")]);
@@ -381,24 +382,24 @@ fn follows_targets_that_are_not_utf_8() {
 #[test]
 fn asks_whether_to_stop_between_components() {
     let tree = Tree::new(&["a/b/c/d/e/f", "l -> m", "m -> n", "n -> a/b/c/d/e/f"]);
-    let root = tree.root();
-    for (request, components) in [("a/b/c/d/e/f", 6), ("l", 9)] {
-        let mut cancelled = 0;
-        let file = loop {
+    let by_the_kernel = if mode().kernel_decides() { BY_THE_KERNEL } else { by_the_kernel_then_the_walk(6) };
+    for (resolver, request, count) in [
+        (Resolver::Walk, "a/b/c/d/e/f", by_the_walk(6)),
+        (Resolver::Walk, "l", by_the_walk(9)),
+        (Resolver::Kernel, "a/b/c/d/e/f", by_the_kernel),
+        // The kernel finds a link, and leaves it to the walk.
+        (Resolver::Kernel, "l", by_the_kernel_then_the_walk(9)),
+    ] {
+        let root = tree.root().with_resolver(resolver);
+        assert_eq!(asked(&root, request), count, "{resolver:?} {request}");
+        for cancelled in 0..count {
             let asked = Cell::new(0);
             let cancel = || asked.replace(asked.get() + 1) >= cancelled;
-            match root.open_cancellable(request, &cancel) {
-                Ok(file) => break file,
-                Err(error) => {
-                    assert_eq!((error.code(), error.to_string().as_str()), ("cancelled", "Operation aborted"));
-                }
-            }
-            cancelled += 1;
-        };
-        assert_eq!(file.size(), "IN: a/b/c/d/e/f\n".len() as u64);
-        assert!(cancelled >= components, "{request} of {components} components was asked for only {cancelled} times");
+            assert_fails(root.open_cancellable(request, &cancel), "cancelled", "Operation aborted");
+            assert_eq!(asked.get(), cancelled + 1, "{resolver:?} {request}: it went on");
+        }
     }
-    assert_fails(root.open_cancellable("../x", &|| true), "cancelled", "Operation aborted");
+    assert_fails(tree.root().open_cancellable("../x", &|| true), "cancelled", "Operation aborted");
 }
 
 /// The rule of `fs.protected_symlinks`: who may write to a directory like `/tmp` must not lead others astray there.
@@ -419,6 +420,11 @@ fn refuses_a_foreign_link_in_a_sticky_directory() {
     tree.chmod("t", 0o1777);
     check_in(&tree, &root, &both);
     check_in(&tree, &root, &[("t/foreign", no_permission("t/foreign")), ("t/out", no_permission("t/out"))]);
+    // Whatever the machine says: by its name the link is followed where the rule is off.
+    let rule = fs::read_to_string(proc().join("sys/fs/protected_symlinks")).unwrap();
+    let by_name = fs::read_to_string(tree.at("t/foreign")).map_err(|error| error.kind());
+    let expected = if rule == "0\n" { Ok("IN: f\n".to_owned()) } else { Err(std::io::ErrorKind::PermissionDenied) };
+    assert_eq!(by_name, expected, "fs.protected_symlinks is {rule}");
     // A link that belongs to the directory's owner is as good as the directory.
     lchown(tree.at("t"), Some(owner + 1), None).unwrap();
     check_in(&tree, &root, &[("t/foreign", text("IN: f")), ("t/own", text("IN: f")), ("t/out", outside("t/out"))]);
@@ -498,7 +504,7 @@ fn by_the_kernel(root: &Root, path: &Path) -> Result<(u64, u64), &'static str> {
     }
 }
 
-fn by_the_walk(root: &Root, path: &Path) -> Result<(u64, u64), &'static str> {
+fn by_capread(root: &Root, path: &Path) -> Result<(u64, u64), &'static str> {
     let file = fs::File::from(root.open(path).map_err(|error| error.code())?);
     let stat = file.metadata().unwrap();
     Ok((stat.dev(), stat.ino()))
@@ -534,10 +540,13 @@ fn agrees_with_the_kernel_on_what_lies_beneath() {
             };
         }
         let root = tree.root();
+        let by_each = [Resolver::Auto, Resolver::Kernel, Resolver::Walk].map(|way| root.clone().with_resolver(way));
         for request in requests.iter().map(Path::new) {
-            let found = by_the_walk(&root, request);
-            *seen.borrow_mut().entry(found.err().unwrap_or("file")).or_default() += 1;
-            prop_assert_eq!(found, by_the_kernel(&root, request), "{}", request.display());
+            let expected = by_the_kernel(&root, request);
+            *seen.borrow_mut().entry(expected.err().unwrap_or("file")).or_default() += 1;
+            for root in &by_each {
+                prop_assert_eq!(by_capread(root, request), expected, "{} {:?}", request.display(), root);
+            }
         }
         Ok(())
     });
