@@ -80,15 +80,24 @@ pub(crate) fn has_mark(head: &[u8], size: Option<u64>) -> Result<bool> {
 pub(crate) const MARK_BYTES: usize = UTF_8_MARK.len();
 
 /// Appends `raw` to `text`, each maximal part that is no UTF-8 replaced by U+FFFD (Unicode Standard 3.9, "substitution of maximal
-/// subparts"), and returns how many were. Text never gets shorter by it: U+FFFD has three bytes, a maximal subpart at most three.
-pub(crate) fn decode(raw: &[u8], text: &mut String) -> u64 {
+/// subparts"), and returns how many were; or leaves `text` as it is and returns `None` where it would get longer than `max_bytes`.
+///
+/// Text never gets shorter by replacing: U+FFFD has three bytes, a maximal subpart at most three.
+pub(crate) fn decode(raw: &[u8], text: &mut String, max_bytes: usize) -> Option<u64> {
+    let before = text.len();
     let mut replaced = 0;
     for chunk in raw.utf8_chunks() {
+        let broken = !chunk.invalid().is_empty();
+        let needed = chunk.valid().len() + if broken { char::REPLACEMENT_CHARACTER.len_utf8() } else { 0 };
+        if text.len() + needed > max_bytes {
+            text.truncate(before);
+            return None;
+        }
         text.push_str(chunk.valid());
-        if !chunk.invalid().is_empty() {
+        if broken {
             text.push(char::REPLACEMENT_CHARACTER);
             replaced += 1;
         }
     }
-    replaced
+    Some(replaced)
 }

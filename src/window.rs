@@ -225,21 +225,35 @@ impl Part {
 
     fn decode_lines(raw: &[u8], max_bytes: u64, terminated: bool, by_bytes: bool) -> Self {
         let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-        let mut part = Self { text: String::new(), lines: 0, replacements: 0, terminated, by_bytes };
+        // Once, since it may be as large as the budget: growing it would hold it twice.
+        let text = String::with_capacity(max_bytes.min(raw.len().saturating_mul(3)));
+        let mut part = Self { text, lines: 0, replacements: 0, terminated, by_bytes };
         for line in raw.split(|byte| *byte == b'\n') {
-            let before = part.text.len();
-            if part.lines > 0 {
-                part.text.push('\n');
-            }
-            let replaced = text::decode(line, &mut part.text);
-            if part.text.len() > max_bytes {
-                part.text.truncate(before);
+            if !part.push_line(line, max_bytes) {
                 return Self { terminated: true, by_bytes: true, ..part };
             }
-            part.replacements += replaced;
-            part.lines += 1;
         }
         part
+    }
+
+    /// Adds the line if it fits.
+    fn push_line(&mut self, line: &[u8], max_bytes: usize) -> bool {
+        let before = self.text.len();
+        if self.lines > 0 {
+            self.text.push('\n');
+        }
+        match text::decode(line, &mut self.text, max_bytes) {
+            // The line break alone can be too much, where the line is empty.
+            Some(replaced) if self.text.len() <= max_bytes => {
+                self.replacements += replaced;
+                self.lines += 1;
+                true
+            }
+            _ => {
+                self.text.truncate(before);
+                false
+            }
+        }
     }
 
     /// `max_lines` counts as the cause only where the call asked for more.

@@ -95,3 +95,124 @@ fn is_device(name: &[u8]) -> bool {
             .filter_map(|device| stem.strip_prefix(device))
             .any(|digit| DEVICE_DIGITS.contains(&digit))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use crate::fence::{Fence, Syntax};
+
+    /// What the request is relative to a root with these spellings, or the code and message of its refusal.
+    fn admit(spellings: &[&str], request: &str) -> Result<String, (&'static str, String)> {
+        let spellings: Vec<_> = spellings.iter().map(PathBuf::from).collect();
+        let admitted = Fence::new(Syntax::Windows, &spellings).admit(Path::new(request));
+        admitted
+            .map(|path| path.to_path_buf().to_str().unwrap().to_owned())
+            .map_err(|error| (error.code(), error.to_string()))
+    }
+
+    const DRIVE: [&str; 2] = [r"C:\srv\app", r"\\?\C:\srv\app"];
+    const SHARE: [&str; 2] = [r"\\host\data\app", r"\\?\UNC\host\data\app"];
+
+    #[test]
+    fn admits_paths_inside_in_every_spelling() {
+        for (spellings, request, expected) in [
+            (DRIVE, r"src\main.rs", "src/main.rs"),
+            (DRIVE, "src/main.rs", "src/main.rs"),
+            (DRIVE, r"a\..\b/./c\\d", "b/c/d"),
+            (DRIVE, r"C:\srv\app\f", "f"),
+            (DRIVE, "c:/SRV/App/f", "f"),
+            (DRIVE, r"\\?\C:\srv\app\f", "f"),
+            (DRIVE, r"C:\x\..\srv\app\f", "f"),
+            (DRIVE, r"\srv\app\f", "f"),
+            (DRIVE, r"..\app\f", "f"),
+            (DRIVE, r"C:\srv\app", "."),
+            (SHARE, r"\\host\data\app\f", "f"),
+            (SHARE, "//HOST/data/app/f", "f"),
+            (SHARE, r"\\?\unc\host\data\app\f", "f"),
+            (SHARE, r"\app\f", "f"),
+            (DRIVE, "CONx", "CONx"),
+            (DRIVE, "COM10", "COM10"),
+            (DRIVE, "xCON.txt", "xCON.txt"),
+            (DRIVE, ".env", ".env"),
+            (DRIVE, "a b.c d", "a b.c d"),
+        ] {
+            assert_eq!(admit(&spellings, request).as_deref(), Ok(expected), "{request}");
+        }
+    }
+
+    #[test]
+    fn refuses_names_that_windows_does_not_take_literally() {
+        for request in [
+            "CON",
+            "con",
+            "NUL.txt",
+            "nul.tar.gz",
+            "COM1",
+            "COM¹",
+            "LPT³.log",
+            "com1 .x",
+            "CONIN$",
+            "d/AUX",
+            r"PRN\x",
+            "a:b",
+            "a::$DATA",
+            "f.txt:x",
+            r"CON:..\..\x",
+            r"\\.\COM1",
+            r"\??\C:\x",
+            r"\\?\GLOBALROOT\x",
+            "C:x",
+            "x.",
+            "x ",
+            "...",
+            "d. /x",
+            "a?",
+            "a*",
+            "a<b",
+            "a|b",
+            "a\"b",
+            "a\u{1}b",
+            r"C:\srv\app\NUL",
+            r"C:\srv\app\f:x",
+            r"\\host",
+            r"\\host\",
+        ] {
+            assert_eq!(admit(&DRIVE, request).map_err(|(code, _)| code), Err("invalid_argument"), "{request}");
+        }
+    }
+
+    #[test]
+    fn refuses_prefixes_that_are_not_the_roots_own() {
+        let message = "path must be relative, or absolute inside the root".to_owned();
+        for request in [
+            r"D:\srv\app\f",
+            r"C:\srv\app-secret\s",
+            r"C:\srv\app\..\x",
+            r"\\?\C:\x",
+            r"\\host\data\app\f",
+            r"\\?\UNC\h\s",
+            "C:",
+            r"C:\",
+        ] {
+            assert_eq!(admit(&DRIVE, request), Err(("invalid_argument", message.clone())), "{request}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_leaves_the_root_by_its_text() {
+        for (request, told) in
+            [(r"..\x", r"..\x (resolves to ../x)"), (r"a\..\..\x", r"a\..\..\x (resolves to ../x)"), (r"\etc", r"\etc")]
+        {
+            let message = format!("Path is outside the allowed root: {told}");
+            assert_eq!(admit(&DRIVE, request), Err(("outside_root", message)), "{request}");
+        }
+    }
+
+    #[test]
+    fn a_root_without_a_path_takes_relative_paths_only() {
+        assert_eq!(admit(&[], r"a\f").as_deref(), Ok("a/f"));
+        assert_eq!(admit(&[], r"..\f").map_err(|(code, _)| code), Err("outside_root"));
+        assert_eq!(admit(&[], r"C:\f").map_err(|(code, _)| code), Err("invalid_argument"));
+    }
+}

@@ -171,6 +171,7 @@ impl<'a> Lines<'a> {
             }
             let chunk = &chunk[..chunk.len().min(room - raw.len())];
             let (bytes, found) = up_to_break(chunk, left);
+            reserve(&mut raw, bytes, room);
             raw.extend_from_slice(&chunk[..bytes]);
             self.consume(bytes, found);
             if found == left {
@@ -194,6 +195,14 @@ impl<'a> Lines<'a> {
         let terminated = self.last == Some(b'\n');
         let open = u64::from(self.last.is_some() && !terminated);
         Ok((self.breaks + open, terminated))
+    }
+}
+
+/// Makes room for `bytes` more: twice the room as it is, so that copying stays linear, and never more than `most` in all.
+fn reserve(raw: &mut Vec<u8>, bytes: usize, most: usize) {
+    if raw.capacity() - raw.len() < bytes {
+        let wanted = raw.capacity().saturating_mul(2).clamp(raw.len() + bytes, most.max(raw.len() + bytes));
+        raw.reserve_exact(wanted - raw.len());
     }
 }
 

@@ -233,6 +233,7 @@ fn file() -> impl Strategy<Value = Vec<u8>> {
     let filler = prop_oneof![
         30 => Just(Vec::new()),
         2 => (8185_usize..8195, 1_usize..100).prop_map(|(length, line)| filler(length, line)),
+        2 => (8180_usize..8195).prop_map(|length| [filler(length, 80), vec![0]].concat()),
         1 => (65_530_usize..65_540, 1_usize..3000).prop_map(|(length, line)| filler(length, line)),
     ];
     let pieces = || proptest::collection::vec(piece(), 0..24).prop_map(|pieces| pieces.concat());
