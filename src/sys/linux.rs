@@ -1,13 +1,15 @@
 //! Linux: every step is an `O_PATH` handle, so looking at a thing never opens it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::retry_on_intr;
 pub(crate) use rustix::io::{Errno, Result};
+use rustix::path::DecInt;
 
 use crate::resolve::{Directory, Mounts};
 
@@ -141,9 +143,14 @@ impl Directory for Handle {
     }
 
     fn reopen(&self) -> Result<OwnedFd> {
-        // By its path each time: a handle to the directory, kept across a fork, would name the parent's files.
-        let path = format!("/proc/self/fd/{}", self.as_fd().as_raw_fd());
-        retry_on_intr(|| rustix::fs::open(&*path, OFlags::RDONLY | QUIET, Mode::empty()))
+        let name = DecInt::from_fd(self);
+        let open = |directory: BorrowedFd<'_>| {
+            retry_on_intr(|| rustix::fs::openat(directory, name.as_c_str(), OFlags::RDONLY | QUIET, Mode::empty()))
+        };
+        match own_descriptors() {
+            Some(kept) => open(kept.as_fd()),
+            None => open(open_own_descriptors()?.as_fd()),
+        }
     }
 
     fn open_by_name(&self, name: &OsStr) -> Result<OwnedFd> {
@@ -202,4 +209,21 @@ pub(crate) fn is_link_trusted(directory: &Stat, link: &Stat) -> bool {
 /// One pread(2): up to the buffer's length, 0 at the end.
 pub(crate) fn pread(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize> {
     retry_on_intr(|| rustix::io::pread(file.as_fd(), &mut *buffer, offset))
+}
+
+/// `/proc/self/fd`, kept open, since walking there costs as much as all the rest of an open. A child of fork(2) inherits the handle,
+/// and in there it would name the parent's files: `None` for any process but the one that opened it, or where procfs is missing.
+fn own_descriptors() -> Option<&'static OwnedFd> {
+    static KEPT: OnceLock<(rustix::process::Pid, OwnedFd)> = OnceLock::new();
+    if KEPT.get().is_none() {
+        // Another thread may have been faster; then this handle is dropped.
+        let _ = KEPT.set((rustix::process::getpid(), open_own_descriptors().ok()?));
+    }
+    let (owner, kept) = KEPT.get()?;
+    (*owner == rustix::process::getpid()).then_some(kept)
+}
+
+fn open_own_descriptors() -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::open("/proc/self/fd", flags, Mode::empty()))
 }
