@@ -99,3 +99,7 @@ struct Readme;
 
 #[cfg(fuzzing)]
 pub use fence::{Fence, Syntax};
+
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;

@@ -3,5 +3,9 @@
 //! Nothing here may use the crate's own code to find out what is right. A check that fails panics.
 #![forbid(unsafe_code)]
 
+pub mod disk;
 pub mod fence;
+pub mod resolve;
+pub mod scene;
+pub mod schedule;
 pub mod window;

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 pub use invariants::Inside;
 pub use model::Model;
-pub use tree::{Change, Content, Last, Node, NodeId, Tree};
+use tree::Last;
+pub use tree::{Change, Content, Node, NodeId, Tree};
 pub use world::{Allowed, Failure, Found, How, MissingName, Run, World};
 
 use super::{Directory, Mounts};
@@ -67,7 +68,7 @@ pub enum Event {
 
 /// The methods of [`Directory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "they are named as the methods are")]
+#[allow(missing_docs, reason = "they are named as the methods are")]
 pub enum Operation {
     OpenPath,
     Stat,
@@ -238,6 +239,11 @@ pub(crate) struct File(Handle);
 impl File {
     pub(crate) fn node(&self) -> NodeId {
         self.0.node
+    }
+
+    /// Whether this is what was said of it. No step.
+    fn is(&self, stat: &Stat) -> bool {
+        self.0.disk.state().tree.stat(self.0.node).is_same_file(stat)
     }
 }
 

@@ -3,13 +3,16 @@
 #![allow(clippy::disallowed_methods, reason = "the trees that the tests read are built, and looked at, by their names")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+mod calls;
 mod fence;
 mod modes;
 mod mounts;
 #[cfg(feature = "policy")]
 mod policy;
 mod races;
+mod roots;
 mod special_files;
+mod suggest;
 mod support;
 #[cfg(feature = "json")]
 mod tool;

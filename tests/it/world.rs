@@ -85,6 +85,11 @@ impl Mode {
         self.openat2_answers().is_none() && self.has_procfs()
     }
 
+    /// Whether the kernel is asked each time, whatever it answers.
+    pub(crate) fn asks_the_kernel(self) -> bool {
+        self.resolver() != Resolver::Walk && self != Self::AutoOnOldKernel
+    }
+
     /// Runs `start`, which starts a process, where that process is in this mode. `None` where this machine cannot.
     pub(crate) fn enter(self, start: impl FnOnce(Command) -> Output + Send) -> Option<Output> {
         let mut command = Command::new(binary());

@@ -88,8 +88,8 @@ impl Run<Result<Found, Failure>> {
         self.check_steps(inside);
         match &self.outcome {
             Ok(found) => {
-                self.assert(inside.allows(found.node), "what was opened never lay beneath a root");
                 self.assert(self.tree.kind(found.node) == Kind::Regular, "what was opened is no file");
+                self.assert(self.was_seen_inside(found.node, inside), "what was opened was never seen beneath a root");
             }
             Err(failure) => self.check_failure(failure, inside),
         }
@@ -130,6 +130,14 @@ impl<T: Debug> Run<T> {
     #[track_caller]
     fn assert(&self, holds: bool, what: &str) {
         assert!(holds, "{what}: {self:#?}");
+    }
+
+    /// A step found this file, and it may be opened: under this name, or under another one that another mount shows it by.
+    fn was_seen_inside(&self, node: NodeId, inside: &Inside) -> bool {
+        let looks =
+            self.calls.iter().filter(|call| matches!(call.operation, Operation::OpenPath | Operation::OpenBeneath));
+        let is_same = |seen: NodeId| self.tree.node(seen).inode == self.tree.node(node).inode;
+        looks.filter_map(|call| call.found).any(|seen| is_same(seen) && inside.allows(seen))
     }
 
     fn was_failed(&self) -> bool {

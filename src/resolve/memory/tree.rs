@@ -28,7 +28,7 @@ impl NodeId {
 
 /// What a node holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "inode(7)")]
+#[allow(missing_docs, reason = "inode(7)")]
 pub enum Content {
     File,
     Directory(BTreeMap<OsString, NodeId>),
@@ -61,8 +61,7 @@ pub struct Node {
 
 /// What a lookup does with a link at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "open(2)")]
-pub enum Last {
+pub(crate) enum Last {
     Follow,
     NoFollow,
 }
@@ -81,7 +80,7 @@ pub enum Change {
     /// chmod(2).
     Chmod(NodeId, u32),
     /// In the place of `over` lies another mount that shows what is at `shows`.
-    #[expect(missing_docs, reason = "said above")]
+    #[allow(missing_docs, reason = "said above")]
     Mount { over: NodeId, shows: NodeId },
 }
 

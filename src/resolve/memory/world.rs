@@ -1,7 +1,7 @@
 //! A tree, the roots in it, and one run of the resolver on them.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Behaviour, Call, Disk, Event, Handle, NodeId, Tree};
@@ -61,7 +61,7 @@ impl Allowed {
     }
 
     /// The path of a request.
-    pub fn admit(&self, request: &str) -> Result<RelPath, Error> {
+    pub fn admit(&self, request: impl AsRef<Path>) -> Result<RelPath, Error> {
         self.fence.admit(request.as_ref())
     }
 }
@@ -144,6 +144,7 @@ impl World {
     pub fn open(&self, path: &RelPath, how: How) -> Run<Result<Found, Failure>> {
         self.run(path, how, |asked| match resolve::open(asked) {
             Ok(opened) => {
+                assert!(opened.file.is(&opened.stat), "what was opened is not what was told of it");
                 let names = opened.resolved.components().to_vec();
                 Ok(Found { node: opened.file.node(), base: opened.base, names })
             }

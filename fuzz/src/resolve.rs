@@ -1,0 +1,221 @@
+//! What a path leads to: six answers that must be one.
+//!
+//! The tree of an input is made in memory and on a disk, and each request is answered by the walk and by the kernel's way on both, by
+//! a model that knows only texts and trees, and on a twin of the tree by the kernel's own `RESOLVE_BENEATH` and by cap-std.
+//!
+//! What the last two mean by a path differs from what capread does, and is made the same beforehand:
+//!
+//! * An absolute target is an escape for both, wherever it leads. In the twin, those that begin with a path of the root are relative.
+//! * A `..` or a slash at the end of a request has a physical meaning for both. They are asked for what capread's fence made of it.
+//! * Neither counts components, and a request of 4096 bytes is too long for both. Such answers are not compared.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, MetadataExt};
+use capread::fuzzing::{Behaviour, Beneath, Failure, Found, How, Model, NodeId, Procfs, open_resolved};
+use capread::{ErrorKind, FileKind, RelPath, Resolver, Root};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+use crate::disk::{Folder, Made, open_handles};
+use crate::scene::{PATH_MAX, Scene, names};
+
+/// What a process needs for all its inputs.
+#[derive(Debug)]
+pub struct Disks {
+    real: Folder,
+    twin: Folder,
+}
+
+impl Default for Disks {
+    fn default() -> Self {
+        // Opened once and kept.
+        let root = Root::open_ambient("/proc/self").expect("procfs");
+        drop(root.open("status"));
+        Self { real: Folder::new("real"), twin: Folder::new("twin") }
+    }
+}
+
+type Answer = Result<Found, Failure>;
+
+impl Disks {
+    /// Compares the answers to each request of an input.
+    pub fn check(&self, input: &[u8]) {
+        let handles = open_handles();
+        let scene = Scene::parse(input, self.real.path());
+        let Some(top) = scene.world.tree.at(scene.top.as_os_str()) else { return };
+        let real = self.real.fill(&scene.world.tree, top, |_, target| target.into());
+        let twin = self.twin.fill(&scene.world.tree, top, |node, target| rewritten(&scene, node, target));
+        for request in &scene.requests {
+            self.check_request(&scene, request, &real, &twin);
+        }
+        assert_eq!(open_handles(), handles, "handles that are open");
+    }
+
+    fn check_request(&self, scene: &Scene, request: &Path, real: &Made, twin: &Made) {
+        let Some(path) = scene.admit(request) else { return check_refused(scene, request) };
+        let answer = in_memory(scene, &path);
+        for root in ["G", "R"].map(|name| scene.top.join(name)) {
+            for resolver in [Resolver::Walk, Resolver::Kernel] {
+                let found = on_disk(&root, resolver, &path, real);
+                assert_eq!(found, answer, "{resolver:?} on a disk, {} in {scene:#?}", request.display());
+            }
+        }
+        let root = self.twin.path().join("R");
+        let asked = path.to_path_buf();
+        let is_counted = matches!(answer, Err(Failure { kind: ErrorKind::ResourceLimit(_), .. }));
+        if is_counted || asked.as_os_str().len() >= PATH_MAX {
+            return;
+        }
+        let expected = outcome(scene, answer);
+        assert_eq!(by_kernel(&root, &asked, twin), expected, "the kernel's, {} in {scene:#?}", request.display());
+        assert_eq!(by_cap_std(&root, &asked, twin), expected, "cap-std's, {} in {scene:#?}", request.display());
+    }
+}
+
+/// A fence that refuses a request refuses it on the disk too.
+fn check_refused(scene: &Scene, request: &Path) {
+    let root = Root::open_ambient(scene.top.join("G")).expect("the root");
+    let code = root.open(request).expect_err("it is refused").code();
+    assert!(matches!(code, "outside_root" | "invalid_argument"), "{code} for {}", request.display());
+}
+
+/// The answer of all ways in memory.
+fn in_memory(scene: &Scene, path: &RelPath) -> Answer {
+    let world = &scene.world;
+    let model = Model { tree: &world.tree, allowed: &world.allowed, uid: rustix::process::geteuid().as_raw() };
+    let expected = model.open(&names(path));
+    let inside = world.inside();
+    let answer = |resolver, beneath, procfs| {
+        let behaviour = Behaviour { beneath, procfs, ..Behaviour::default() };
+        let run = world.open(path, How { resolver, behaviour, plan: Vec::new() });
+        run.check(&inside);
+        run.outcome
+    };
+    let first = answer(Resolver::Walk, Beneath::Works, Procfs::Works);
+    assert_eq!(first.clone().map_err(|failure| failure.kind), expected, "the model's, {path:?} in {scene:#?}");
+    let others = [
+        (Resolver::Kernel, Beneath::Works, Procfs::Works),
+        (Resolver::Kernel, Beneath::Fails(Errno::PERM), Procfs::Missing),
+        (Resolver::Kernel, Beneath::Races(2), Procfs::Missing),
+    ];
+    for (resolver, beneath, procfs) in others {
+        let other = answer(resolver, beneath, procfs);
+        assert_eq!(other, first, "{resolver:?} {beneath:?} {procfs:?}, {path:?} in {scene:#?}");
+    }
+    first
+}
+
+fn on_disk(root: &Path, way: Resolver, path: &RelPath, made: &Made) -> Answer {
+    let root = Root::open_ambient(root).expect("the root").with_resolver(way);
+    match open_resolved(&root, path) {
+        Ok((file, lies_at)) => {
+            let node = made.node(&file).expect("a file of the tree");
+            Ok(Found { node, base: 0, names: names(&lies_at) })
+        }
+        Err(error) => Err(Failure { kind: error.kind().clone(), os: error.raw_os_error() }),
+    }
+}
+
+/// What others can say of a path.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Reached(NodeId),
+    Kind(FileKind),
+    Missing,
+    Outside,
+    TooManyLinks,
+    Other(i32),
+}
+
+fn outcome(scene: &Scene, answer: Answer) -> Outcome {
+    match answer {
+        Ok(found) => Outcome::Reached(found.node),
+        Err(failure) => match failure.kind {
+            ErrorKind::NotAFile(kind) => Outcome::Kind(kind),
+            ErrorKind::NotFound => Outcome::Missing,
+            ErrorKind::OutsideRoot => Outcome::Outside,
+            ErrorKind::TooManyLinks => Outcome::TooManyLinks,
+            kind => panic!("{kind:?} on a tree at rest: {scene:#?}"),
+        },
+    }
+}
+
+fn reached(kind: FileType, node: Option<NodeId>) -> Outcome {
+    match kind {
+        FileType::RegularFile => Outcome::Reached(node.expect("a file of the tree")),
+        FileType::Directory => Outcome::Kind(FileKind::Directory),
+        FileType::Fifo => Outcome::Kind(FileKind::Fifo),
+        kind => panic!("there is no {kind:?}"),
+    }
+}
+
+fn failed(errno: Option<i32>) -> Outcome {
+    match errno.map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Outcome::Missing,
+        Some(Errno::XDEV) => Outcome::Outside,
+        Some(Errno::LOOP) => Outcome::TooManyLinks,
+        errno => Outcome::Other(errno.map_or(0, Errno::raw_os_error)),
+    }
+}
+
+fn by_kernel(root: &Path, path: &Path, twin: &Made) -> Outcome {
+    let open = |at, path: &Path, resolve| openat2(at, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve);
+    let root = open(rustix::fs::CWD, root, ResolveFlags::empty()).expect("the root");
+    match open(root.as_fd(), path, ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
+        Ok(handle) => {
+            let stat = rustix::fs::fstat(&handle).expect("an open handle");
+            reached(FileType::from_raw_mode(stat.st_mode), twin.node_of(stat.st_ino))
+        }
+        Err(errno) => failed(Some(errno.raw_os_error())),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "another one's door")]
+fn by_cap_std(root: &Path, path: &Path, twin: &Made) -> Outcome {
+    let root = Dir::open_ambient_dir(root, cap_std::ambient_authority()).expect("the root");
+    match root.metadata(path) {
+        Ok(found) => reached(FileType::from_raw_mode(found.mode()), twin.node_of(found.ino())),
+        // Its own error, without a number.
+        Err(error) if error.raw_os_error().is_none() && error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Outcome::Outside
+        }
+        Err(error) => failed(error.raw_os_error()),
+    }
+}
+
+/// The target that leads in the twin where the link leads with a root that knows its own path.
+fn rewritten(scene: &Scene, link: NodeId, target: &OsStr) -> PathBuf {
+    let root = scene.world.allowed[0].node;
+    let (Some(names), b'/') = (scene.world.tree.names_beneath(root, link), target.as_bytes()[0]) else {
+        return target.into();
+    };
+    let below = ["G", "R"].iter().find_map(|name| below(&scene.top.join(name), target));
+    let up = "../".repeat(names.len() - 1);
+    below.map_or_else(|| target.into(), |below| OsString::from_vec([up.as_bytes(), below].concat()).into())
+}
+
+/// What follows a path in a text, as a relative path; `None` where the text does not begin with it, name by name.
+fn below<'t>(path: &Path, text: &'t OsStr) -> Option<&'t [u8]> {
+    let mut rest = text.as_bytes();
+    for name in path.iter().skip(1) {
+        rest = skip_nothing(rest).strip_prefix(name.as_bytes())?;
+        if !matches!(rest.first(), None | Some(b'/')) {
+            return None;
+        }
+    }
+    let slashes = rest.iter().take_while(|byte| **byte == b'/').count();
+    let rest = &rest[slashes..];
+    Some(if rest.is_empty() { b"." } else { rest })
+}
+
+/// Without the slashes in front, and the `.` between them.
+fn skip_nothing(mut text: &[u8]) -> &[u8] {
+    while let Some(rest) = text.strip_prefix(b"/").or_else(|| text.strip_prefix(b"./")) {
+        text = rest;
+    }
+    text
+}
