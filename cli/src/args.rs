@@ -7,7 +7,9 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use capread::{Format, Limits, ReadTool, Root};
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
+
+use crate::Failure;
 
 /// The read tool that a coding agent cannot escape: whole lines of text from beneath a root, inside fixed budgets.
 #[derive(Debug, Parser)]
@@ -33,14 +35,14 @@ pub(crate) struct ReadArgs {
     pub(crate) path: OsString,
 
     /// Line to start from, 1-based [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) offset: Option<u64>,
 
     /// Most lines wanted [default: all that the limits allow]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) limit: Option<u64>,
 
-    /// Print the result as JSON, errors too
+    /// Print the result as JSON, a failed read too
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -50,9 +52,9 @@ pub(crate) struct ReadArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct JsonlArgs {
-    /// Reads that run side by side; with 1 the answers come in order [default: the machine's cores]
-    #[arg(long, value_name = "N")]
-    jobs: Option<NonZeroUsize>,
+    /// Reads that run side by side, at most 1024; with 1 the answers come in order [default: the machine's cores]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
 
     #[command(flatten)]
     pub(crate) tool: ToolArgs,
@@ -86,10 +88,10 @@ pub(crate) struct ToolArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LimitArgs {
     /// Most lines in one answer [default: 2000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_lines: Option<u64>,
 
-    /// Most bytes in one answer, such as 51200 or 50KiB [default: 50KiB]
+    /// Most bytes in one answer, such as 51200, 50KiB (times 1024) or 50KB (times 1000) [default: 50KiB]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_bytes: Option<u64>,
 }
@@ -125,12 +127,14 @@ impl From<Api> for Format {
 }
 
 impl ToolArgs {
-    pub(crate) fn open(&self) -> capread::Result<ReadTool> {
+    pub(crate) fn open(&self) -> Result<ReadTool, Failure> {
         let mut limits = self.limits.limits()?;
         if let Some(allowed) = self.deadline {
             limits = limits.deadline(allowed);
         }
-        Ok(ReadTool::new(Root::open_ambient(&self.root)?).with_limits(limits))
+        let root = Root::open_ambient(&self.root)
+            .map_err(|error| Failure::Usage(format!("cannot open root {}: {error}", self.root.display())))?;
+        Ok(ReadTool::new(root).with_limits(limits))
     }
 }
 
@@ -148,8 +152,8 @@ impl LimitArgs {
 }
 
 impl JsonlArgs {
-    pub(crate) fn jobs(&self) -> NonZeroUsize {
-        self.jobs.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+    pub(crate) fn jobs(&self) -> usize {
+        self.jobs.map_or_else(|| available_parallelism().map_or(1, NonZeroUsize::get), usize::from)
     }
 }
 

@@ -35,13 +35,13 @@ fn main() -> ExitCode {
 
 /// Why a command ended without doing its work.
 enum Failure {
-    Usage(capread::Error),
+    Usage(String),
     Output(io::Error),
 }
 
 impl From<capread::Error> for Failure {
     fn from(error: capread::Error) -> Self {
-        Self::Usage(error)
+        Self::Usage(error.to_string())
     }
 }
 
