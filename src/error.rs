@@ -269,7 +269,12 @@ impl fmt::Display for Error {
                 write!(f, "Offset {offset} is beyond end of file ({total} lines total)")
             }
             ErrorKind::LineTooLong { line, max_bytes } => {
-                write!(f, "A single line exceeds the read byte limit (line {line} is over {}).", ByteCount(*max_bytes))
+                write!(
+                    f,
+                    "A single line exceeds the read byte limit (line {line} is over {}). Use offset={} to go on behind it.",
+                    ByteCount(*max_bytes),
+                    line.saturating_add(1)
+                )
             }
             ErrorKind::Cancelled => f.write_str("Operation aborted"),
             ErrorKind::Deadline { allowed } => write!(f, "Read took longer than {} s", allowed.as_secs_f64()),

@@ -39,12 +39,12 @@
 //! # What it guarantees, and what not
 //!
 //! [`Root`] states what its confinement promises and what it does not. [`Limits`] states the bounds on one read. Memory is one
-//! buffer of 64 KiB and the window, whatever the file's size or shape.
+//! buffer of 64 KiB and the window (twice the window while invalid UTF-8 is replaced), whatever the file's size or shape.
 //!
 //! # Platforms
 //!
-//! Linux 3.12 or newer (`fstatfs` on a path handle). Other systems have no handle that looks at a file without opening it, and
-//! capread refuses to build there until it can keep the same promises.
+//! Linux 3.12 or newer (`fstatfs` on a path handle). capread refuses to build on other systems until it can keep the same promises
+//! there.
 //!
 //! # Features
 //!

@@ -80,13 +80,15 @@ impl fmt::Display for NeverBlank<'_> {
         if !window.text.trim().is_empty() {
             return window.fmt(f);
         }
-        // Lines of spaces are content; lines of nothing are told by their numbers alone.
-        if window.text.bytes().any(|byte| byte != b'\n') {
-            write!(f, "{}\n\n", window.text)?;
-        }
-        match (window.start_line, window.end_line, window.total_lines) {
-            (_, _, 0) => f.write_str("[File is empty.]")?,
-            (start, end, total) => write!(f, "[Lines {start}-{end} of {total} are empty.]")?,
+        let Window { start_line, end_line, total_lines, .. } = window;
+        if *total_lines == 0 {
+            f.write_str("[File is empty.]")?;
+        } else {
+            // Spaces are content, so they stay; lines of nothing are told by their numbers alone.
+            if window.text.bytes().any(|byte| byte != b'\n') {
+                write!(f, "{}\n\n", window.text)?;
+            }
+            write!(f, "[Lines {start_line}-{end_line} of {total_lines} are empty.]")?;
         }
         match window.continuation() {
             Some(hint) => write!(f, "\n\n{hint}"),

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use capread::{Format, Limits, Policy, ReadTool, Resolver, Root, Roots};
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
 
 use crate::Failure;
 
@@ -35,14 +35,14 @@ pub(crate) struct ReadArgs {
     pub(crate) path: OsString,
 
     /// Line to start from, 1-based [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) offset: Option<u64>,
 
     /// Most lines wanted [default: all that the limits allow]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) limit: Option<u64>,
 
-    /// Print the result as JSON, errors too
+    /// Print the result as JSON, a failed read too
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -52,9 +52,9 @@ pub(crate) struct ReadArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct JsonlArgs {
-    /// Reads that run side by side; with 1 the answers come in order [default: the machine's cores]
-    #[arg(long, value_name = "N")]
-    jobs: Option<NonZeroUsize>,
+    /// Reads that run side by side, at most 1024; with 1 the answers come in order [default: the machine's cores]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
 
     #[command(flatten)]
     pub(crate) tool: ToolArgs,
@@ -104,10 +104,10 @@ pub(crate) struct ToolArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LimitArgs {
     /// Most lines in one answer [default: 2000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_lines: Option<u64>,
 
-    /// Most bytes in one answer, such as 51200 or 50KiB [default: 50KiB]
+    /// Most bytes in one answer, such as 51200, 50KiB (times 1024) or 50KB (times 1000) [default: 50KiB]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_bytes: Option<u64>,
 }
@@ -170,8 +170,10 @@ impl ToolArgs {
 
     fn open_roots(&self) -> Result<Roots, Failure> {
         let policy = self.policy()?;
-        let open = |path: &PathBuf| -> capread::Result<Root> {
-            let root = Root::open_ambient(path)?.with_policy(policy.clone()).with_resolver(self.resolver.into());
+        let open = |path: &PathBuf| -> Result<Root, Failure> {
+            let root = Root::open_ambient(path)
+                .map_err(|error| Failure::Usage(format!("cannot open root {}: {error}", path.display())))?;
+            let root = root.with_policy(policy.clone()).with_resolver(self.resolver.into());
             Ok(if self.one_file_system { root.one_file_system() } else { root })
         };
         let (first, others) = self.roots.split_first().expect("has a default");
@@ -204,8 +206,8 @@ impl LimitArgs {
 }
 
 impl JsonlArgs {
-    pub(crate) fn jobs(&self) -> NonZeroUsize {
-        self.jobs.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+    pub(crate) fn jobs(&self) -> usize {
+        self.jobs.map_or_else(|| available_parallelism().map_or(1, NonZeroUsize::get), usize::from)
     }
 }
 

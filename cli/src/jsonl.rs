@@ -5,10 +5,9 @@ mod queue;
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read, Write};
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use capread::{Message, ReadTool, ToolCall};
 use serde_json::Value;
@@ -17,9 +16,12 @@ use self::input::{Line, LineReader};
 use self::queue::Queue;
 use crate::print;
 
-/// Most bytes of calls that wait for a reader. Reading goes on beyond what the readers have answered, so that a caller may send all
-/// its calls before it takes the first answer.
+/// Most bytes of memory for calls that wait. Reading goes on beyond what is answered, so that a caller may send all its calls before
+/// it takes the first answer.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+/// What a waiting call takes beside the bytes of its line: itself, its flag, and its place among the running ones.
+const CALL_BYTES: usize = 512;
 
 /// A call, and the flag that cancels it.
 struct Job {
@@ -38,7 +40,7 @@ struct Shared<W> {
 /// Answers calls from `input` until it ends, and then the ones that are still running. Ends early when `output` fails.
 pub(crate) fn serve(
     tool: ReadTool,
-    jobs: NonZeroUsize,
+    jobs: usize,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> io::Result<()> {
@@ -49,13 +51,16 @@ pub(crate) fn serve(
         let shared = Arc::clone(&shared);
         move || shared.read_calls(input)
     });
-    let workers: Vec<_> = (0..jobs.get())
-        .map(|_| {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.answer_calls())
-        })
-        .collect();
+    let first = start_worker(&shared)?;
+    // Where the machine gives no more threads, fewer do the same work.
+    let others = (1..jobs).map_while(|_| start_worker(&shared).ok());
+    let workers: Vec<_> = std::iter::once(first).chain(others).collect();
     workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+fn start_worker<W: Write + Send + 'static>(shared: &Arc<Shared<W>>) -> io::Result<JoinHandle<io::Result<()>>> {
+    let shared = Arc::clone(shared);
+    thread::Builder::new().spawn(move || shared.answer_calls())
 }
 
 impl<W: Write> Shared<W> {
@@ -71,7 +76,7 @@ impl<W: Write> Shared<W> {
                 Message::Cancel { id } => self.running.cancel(&id),
                 Message::Call(call) => {
                     let cancelled = self.running.start(call.id());
-                    self.queue.push(Job { call, cancelled }, bytes);
+                    self.queue.push(Job { call, cancelled }, bytes + CALL_BYTES);
                 }
             }
         }

@@ -98,7 +98,7 @@ fn found(value: Option<&Value>) -> String {
         Some(Value::Array(_)) => "an array".to_owned(),
         Some(Value::Object(_)) => "an object".to_owned(),
         Some(Value::String(text)) => format!("\"{}\"", Shown(text)),
-        Some(scalar) => scalar.to_string(),
+        Some(scalar) => Shown(&scalar.to_string()).to_string(),
     }
 }
 

@@ -68,10 +68,16 @@ impl Message {
         match fields.get("cancel").filter(|_| fields.len() == 1) {
             Some(id) => Self::Cancel { id: id.clone() },
             None => Self::Call(recognise(fields).unwrap_or_else(|| {
-                ToolCall::refused(fields.get("id").cloned(), "not a tool call in any of the known forms")
+                ToolCall::refused(any_id(fields).cloned(), "not a tool call in any of the known forms")
             })),
         }
     }
+}
+
+/// Where the forms have their ids.
+fn any_id(fields: &Map<String, Value>) -> Option<&Value> {
+    let nested = || fields.get("functionCall")?.get("id");
+    fields.get("call_id").or_else(|| fields.get("id")).or_else(nested)
 }
 
 fn recognise(fields: &Map<String, Value>) -> Option<ToolCall> {

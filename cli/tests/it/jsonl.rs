@@ -32,14 +32,17 @@ fn code(answer: &Value) -> &str {
 #[test]
 fn answers_each_form_in_its_own() {
     let hint = "one\n\n[1 more lines in file. Use offset=2 to continue.]";
-    let input = br#"{"id":{"any":["json"]},"name":"read","arguments":{"path":"a.txt","limit":1}}
+    let input =
+        br#"{"id":{"any":["json",1e2,12345678901234567890123]},"name":"read","arguments":{"path":"a.txt","limit":1}}
 {"type":"tool_use","id":"toolu_1","name":"read","input":{"path":"a.txt","limit":1}}
 {"id":"call_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a.txt\",\"limit\":1}"}}
 {"type":"function_call","id":"fc_1","call_id":"c","name":"read","arguments":"{\"path\":\"a.txt\",\"limit\":1}"}
 {"functionCall":{"id":"x","name":"read","args":{"path":"a.txt","limit":1}}}
 "#;
     let answers = in_order(input);
-    assert_eq!(answers[0]["id"], json!({"any": ["json"]}));
+    let id = serde_json::from_str::<Value>(r#"{"any":["json",1e2,12345678901234567890123]}"#).unwrap();
+    assert_eq!(answers[0]["id"].to_string(), id.to_string());
+    assert_eq!(id.to_string(), r#"{"any":["json",1e+2,12345678901234567890123]}"#);
     assert_eq!(answers[0]["content"], json!([{"type": "text", "text": hint}]));
     assert_eq!(answers[0]["structuredContent"]["nextOffset"], 2);
     assert_eq!(answers[0]["isError"], false);
@@ -206,6 +209,8 @@ fn ends_when_nobody_takes_the_answers() {
 }
 
 #[test]
-fn refuses_no_jobs() {
-    capread(&directory(&[]), &["jsonl", "--jobs", "0"]).assert().code(2).stdout("");
+fn refuses_no_jobs_and_too_many() {
+    for jobs in ["0", "-1", "1025", "99999", "many"] {
+        capread(&directory(&[]), &["jsonl", &format!("--jobs={jobs}")]).assert().code(2).stdout("");
+    }
 }
