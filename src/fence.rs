@@ -21,30 +21,55 @@ const MAX_COMPONENT_BYTES: usize = 255;
 ///
 /// Only a root's fence makes one, from the text of a request; it is a statement about the text, not about what is there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RelPath(Vec<OsString>);
+pub struct RelPath {
+    /// The names with `/` between them, which is what `openat2` takes.
+    text: OsString,
+    names: usize,
+}
 
 impl RelPath {
     /// The path, its names separated by `/`; `.` is the root itself.
     #[must_use]
     pub fn to_path_buf(&self) -> PathBuf {
-        if self.0.is_empty() { PathBuf::from(".") } else { self.0.iter().collect() }
+        if self.is_root() { PathBuf::from(".") } else { PathBuf::from(&self.text) }
     }
 
-    pub(crate) fn components(&self) -> &[OsString] {
-        &self.0
+    /// The names with `/` between them; empty for the root itself.
+    pub(crate) fn as_os_str(&self) -> &OsStr {
+        &self.text
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.names == 0
+    }
+
+    /// How many names there are.
+    pub(crate) fn depth(&self) -> usize {
+        self.names
+    }
+
+    pub(crate) fn components(&self) -> impl Iterator<Item = &OsStr> {
+        let names = self.text.as_bytes().split(|byte| *byte == b'/').take(self.names);
+        names.map(OsStr::from_bytes)
+    }
+
+    /// The names as models take them.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn to_names(&self) -> Vec<OsString> {
+        self.components().map(OsStr::to_os_string).collect()
     }
 
     /// Of names that a walk has opened one by one.
     pub(crate) fn of_names<'n>(names: impl Iterator<Item = &'n OsStr>) -> Self {
-        Self(names.map(OsStr::to_os_string).collect())
+        Self::new(&names.map(OsStr::as_bytes).collect::<Vec<_>>())
     }
 
     pub(crate) fn join(&self, name: &OsStr) -> Self {
-        Self(self.0.iter().cloned().chain([name.to_os_string()]).collect())
+        Self::of_names(self.components().chain([name]))
     }
 
     fn new(names: &[&[u8]]) -> Self {
-        Self(names.iter().map(|name| os_string(name)).collect())
+        Self { text: os_string(&names.join(&b'/')), names: names.len() }
     }
 }
 
@@ -98,7 +123,10 @@ enum Anchor {
 }
 
 fn components(path: &[u8], separates: impl Fn(u8) -> bool) -> Vec<&[u8]> {
-    path.split(|byte| separates(*byte)).filter(|name| !name.is_empty() && *name != b".").collect()
+    // As many as most paths have, at once.
+    let mut names = Vec::with_capacity(32);
+    names.extend(path.split(|byte| separates(*byte)).filter(|name| !name.is_empty() && *name != b"."));
+    names
 }
 
 /// The names of one root, against which the text of paths is judged.
@@ -194,7 +222,7 @@ impl Fence {
         let Some(base) = self.spellings.first() else { return path.to_path_buf() };
         let names = base.components.iter().map(|name| OsStr::from_bytes(name));
         let mut absolute = os_string(&base.prefix);
-        for name in names.chain(path.components().iter().map(OsString::as_os_str)) {
+        for name in names.chain(path.components()) {
             absolute.push("/");
             absolute.push(name);
         }
@@ -266,7 +294,7 @@ struct Relative<'a> {
 
 impl<'a> Relative<'a> {
     fn normalise(components: &[&'a [u8]]) -> Self {
-        let mut relative = Self { ups: 0, names: Vec::new() };
+        let mut relative = Self { ups: 0, names: Vec::with_capacity(components.len()) };
         for name in components {
             if *name != b".." {
                 relative.names.push(name);

@@ -119,7 +119,7 @@ pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<D::File>>
     if asked.bases[asked.base].denies(asked.path) {
         return Err(ErrorKind::Denied.into());
     }
-    if asked.path.components().len() > MAX_COMPONENTS {
+    if asked.path.depth() > MAX_COMPONENTS {
         return Err(too_many_components());
     }
     if let Some(opened) = kernel::open(asked)? {
@@ -169,13 +169,14 @@ fn check_openable<D>(base: &Base<D>, stat: &Stat) -> Result<()> {
     }
 }
 
-/// Opens for reading the very file that `handle` holds. `None`: there is no procfs, or one that is hidden or not the kernel's, or it
-/// refuses in a way that needs a second opinion.
+/// Opens for reading the very file that `handle` holds. `None`: there is no way to do so without a name. A refusal of the file itself
+/// is final; to ask by name then would only give others time to put something else in its place.
 fn reopen<D: Directory>(handle: &D, looked_at: &Stat) -> Result<Option<(D::File, Stat)>> {
     match handle.reopen() {
         Ok(file) => compare::<D>(file, looked_at),
-        Err(errno @ (Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => Err(os_error(errno)),
-        Err(_) => Ok(None),
+        // No procfs, or one that shows other handles than this thread's.
+        Err(Errno::NOSYS | Errno::NOENT) => Ok(None),
+        Err(errno) => Err(os_error(errno)),
     }
 }
 

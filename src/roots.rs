@@ -59,7 +59,7 @@ impl Roots {
         let admitted = std::iter::once(first.as_ref().ok().cloned()).chain(others).enumerate();
         let innermost = admitted
             .filter_map(|(base, path)| Some(Admitted { base, path: path? }))
-            .min_by_key(|admitted| admitted.path.components().len());
+            .min_by_key(|admitted| admitted.path.depth());
         innermost.ok_or_else(|| first.err().unwrap_or_else(|| Error::invalid("path is in no root")))
     }
 

@@ -74,7 +74,7 @@ impl Policy {
 
     pub(crate) fn denies(&self, path: &RelPath) -> bool {
         let mut prefix = PathBuf::new();
-        path.components().iter().any(|name| {
+        path.components().any(|name| {
             prefix.push(name);
             // As a directory, so that a pattern with a slash at its end matches whatever is there.
             self.patterns.matched(&prefix, true).is_ignore()

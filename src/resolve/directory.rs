@@ -27,7 +27,7 @@ pub(crate) trait Directory: Sized {
     /// The mount that the handle lies in.
     fn mount_id(&self) -> Result<u64>;
 
-    /// Opens for reading the very file that the handle holds, without a name.
+    /// Opens for reading the very file that the handle holds, without a name. `ENOSYS`: there is no way to.
     fn reopen(&self) -> Result<Self::File>;
 
     /// Opens `name` in this directory for reading; by now it may be another file.
@@ -37,7 +37,7 @@ pub(crate) trait Directory: Sized {
     fn stat_file(file: &Self::File) -> Result<Stat>;
 
     /// A whole path in one call, where the file system has one that never follows a link and never leaves this directory.
-    fn open_beneath(&self, _path: &[OsString], _mounts: super::Mounts) -> Result<Self> {
+    fn open_beneath(&self, _path: &OsStr, _mounts: super::Mounts) -> Result<Self> {
         Err(Errno::NOSYS)
     }
 }

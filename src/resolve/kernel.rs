@@ -18,7 +18,7 @@ static MISSING: AtomicBool = AtomicBool::new(false);
 pub(super) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Opened<D::File>>> {
     let base = &asked.bases[asked.base];
     // The root itself has no name that the kernel would take.
-    if base.resolver == Resolver::Walk || asked.path.components().is_empty() {
+    if base.resolver == Resolver::Walk || asked.path.is_root() {
         return Ok(None);
     }
     if base.resolver == Resolver::Auto && MISSING.load(Ordering::Relaxed) {
@@ -38,7 +38,7 @@ pub(super) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Opened<D:
 fn look<D: Directory>(asked: Asked<'_, D>) -> Result<Option<D>> {
     let base = &asked.bases[asked.base];
     for _ in 0..=MAX_RACES {
-        return match base.directory.open_beneath(asked.path.components(), base.mounts) {
+        return match base.directory.open_beneath(asked.path.as_os_str(), base.mounts) {
             Ok(handle) => Ok(Some(handle)),
             // No link was met before the name that is missing, or is no directory, or may not be searched: the walk finds the same.
             // Of handles and memory the walk would meet the same shortage, and needs more.

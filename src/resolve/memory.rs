@@ -317,10 +317,11 @@ impl Directory for Handle {
         Ok(handle.call(Operation::StatFile)?.tree.stat(handle.node))
     }
 
-    fn open_beneath(&self, path: &[OsString], mounts: Mounts) -> Result<Self> {
-        let name = path.join(OsStr::new("/"));
-        let mut state = self.call_with_name(Operation::OpenBeneath, &name)?;
-        let node = state.lookup_beneath(self.node, path, mounts)?;
+    fn open_beneath(&self, path: &OsStr, mounts: Mounts) -> Result<Self> {
+        let names: Vec<_> =
+            path.as_bytes().split(|byte| *byte == b'/').map(|name| OsStr::from_bytes(name).into()).collect();
+        let mut state = self.call_with_name(Operation::OpenBeneath, path)?;
+        let node = state.lookup_beneath(self.node, &names, mounts)?;
         state.new_handle(node)?;
         Ok(self.to(node))
     }

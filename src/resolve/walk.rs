@@ -23,8 +23,10 @@ enum Step {
     Down(OsString),
     /// `..` in a link's target.
     Up,
-    /// `.` or a final slash in a link's target: what was reached must be a directory that may be searched.
+    /// `.` in a link's target: what was reached must be a directory that may be searched.
     Stay,
+    /// A slash at the end of a link's target: what was reached must be a directory, as whatever steps follow can only follow one.
+    Slash,
 }
 
 /// A directory on the way, and its name in the one before.
@@ -46,7 +48,7 @@ pub(crate) struct Walk<'a, D> {
     own_steps: usize,
     /// Links followed; at most [`MAX_LINKS`].
     links: usize,
-    /// Components planned so far, done or not; at most [`MAX_COMPONENTS`]. `Stay` is none: it opens no further level.
+    /// Components planned so far, done or not; at most [`MAX_COMPONENTS`]. Steps that stay are none: they open no further level.
     components: usize,
 }
 
@@ -82,7 +84,7 @@ impl<'a, D: Directory> Walk<'a, D> {
             links: 0,
             components: 0,
         };
-        walk.plan(asked.path.components().iter().map(|name| Step::Down(name.clone())).collect())?;
+        walk.plan(asked.path.components().map(|name| Step::Down(name.to_os_string())).collect())?;
         walk.own_steps = walk.steps.len();
         Ok(walk)
     }
@@ -111,7 +113,7 @@ impl<'a, D: Directory> Walk<'a, D> {
 
     fn into_missing(mut self) -> Option<Missing<D>> {
         let resolved = self.resolved(None);
-        let found = self.asked.path.components().len().checked_sub(self.own_steps + 1)?;
+        let found = self.asked.path.depth().checked_sub(self.own_steps + 1)?;
         let directory = self.stack.pop().map(|level| level.directory);
         Some(Missing { directory, base: self.base, resolved, found })
     }
@@ -128,6 +130,7 @@ impl<'a, D: Directory> Walk<'a, D> {
             Step::Down(name) => return self.down(name),
             Step::Up => self.up()?,
             Step::Stay => self.ask_to_search()?,
+            Step::Slash => {}
         }
         Ok(None)
     }
@@ -147,7 +150,7 @@ impl<'a, D: Directory> Walk<'a, D> {
 
     /// Puts steps in front of all that is left.
     fn plan(&mut self, steps: Vec<Step>) -> Result<()> {
-        self.components += steps.iter().filter(|step| !matches!(step, Step::Stay)).count();
+        self.components += steps.iter().filter(|step| matches!(step, Step::Down(_) | Step::Up)).count();
         if self.components > MAX_COMPONENTS {
             return Err(too_many_components());
         }
@@ -196,8 +199,11 @@ impl<'a, D: Directory> Walk<'a, D> {
         // The kernel enforces its rules on links only where it follows them itself.
         let rules = link.link_rules().map_err(os_error)?;
         let directory = self.here().stat().map_err(os_error)?;
-        if rules.nosymfollow || !sys::is_link_trusted(&directory, stat) {
-            return Err(ErrorKind::PermissionDenied.into());
+        if rules.nosymfollow {
+            return Err(Error::caused(ErrorKind::PermissionDenied, Errno::LOOP));
+        }
+        if !sys::is_link_trusted(&directory, stat) {
+            return Err(Error::caused(ErrorKind::PermissionDenied, Errno::ACCESS));
         }
         let target = link.read_link().map_err(os_error)?;
         if rules.is_procfs && is_magic(target.as_bytes()) {
@@ -272,10 +278,11 @@ fn steps(target: &[u8]) -> Vec<Step> {
     while let Some(name) = names.next() {
         match name {
             b".." => steps.push(Step::Up),
-            // Empty between two slashes says nothing; empty at the end is a final slash.
+            // Empty between two slashes says nothing.
             b"" if names.peek().is_some() => {}
-            b"" | b"." if matches!(steps.last(), Some(Step::Stay)) => {}
-            b"" | b"." => steps.push(Step::Stay),
+            b"" => steps.push(Step::Slash),
+            b"." if matches!(steps.last(), Some(Step::Stay)) => {}
+            b"." => steps.push(Step::Stay),
             name => steps.push(Step::Down(OsString::from_vec(name.to_vec()))),
         }
     }

@@ -149,7 +149,8 @@ impl Directory for Handle {
         };
         match own_descriptors() {
             Some(kept) => open(kept.as_fd()),
-            None => open(open_own_descriptors()?.as_fd()),
+            // Missing, hidden, or not to be searched: whatever it is, it says nothing about the file.
+            None => open(open_own_descriptors().map_err(|_| Errno::NOSYS)?.as_fd()),
         }
     }
 
@@ -163,14 +164,13 @@ impl Directory for Handle {
     }
 
     /// `NO_SYMLINKS` leaves links to the walk, so there is no `..` and no magic link to follow either; `BENEATH` is the second lock.
-    fn open_beneath(&self, path: &[OsString], mounts: Mounts) -> Result<Self> {
-        let path = path.join(OsStr::new("/"));
+    fn open_beneath(&self, path: &OsStr, mounts: Mounts) -> Result<Self> {
         let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         if mounts == Mounts::Stay {
             resolve |= ResolveFlags::NO_XDEV;
         }
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        retry_on_intr(|| rustix::fs::openat2(self, &path, flags, Mode::empty(), resolve)).map(Self)
+        retry_on_intr(|| rustix::fs::openat2(self, path, flags, Mode::empty(), resolve)).map(Self)
     }
 }
 

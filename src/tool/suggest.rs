@@ -25,11 +25,11 @@ const ENTRIES_BETWEEN_CHECKS: usize = 256;
 /// the deepest directory that exists, and none is denied.
 pub(super) fn paths(roots: &Roots, admitted: &Admitted, stop: &Stop<'_>) -> Result<Vec<String>> {
     let Some(missing) = roots.missing(admitted, stop)? else { return Ok(Vec::new()) };
-    let asked = admitted.path().components();
+    let asked: Vec<_> = admitted.path().components().collect();
     let (found, Some(wanted)) = (&asked[..missing.found], asked[missing.found].to_str()) else { return Ok(Vec::new()) };
     let names = like(wanted, names(roots, &missing), stop)?;
     let told = |name: String| {
-        let path = RelPath::of_names(found.iter().map(AsRef::as_ref).chain([name.as_ref()]));
+        let path = RelPath::of_names(found.iter().copied().chain([name.as_ref()]));
         roots.told(admitted.base(), &path).to_string_lossy().into_owned()
     };
     Ok(names.into_iter().map(told).collect())

@@ -145,7 +145,7 @@ impl World {
         self.run(path, how, |asked| match resolve::open(asked) {
             Ok(opened) => {
                 assert!(opened.file.is(&opened.stat), "what was opened is not what was told of it");
-                let names = opened.resolved.components().to_vec();
+                let names = opened.resolved.to_names();
                 Ok(Found { node: opened.file.node(), base: opened.base, names })
             }
             Err(error) => Err(Failure { kind: error.kind().clone(), os: error.raw_os_error() }),
@@ -161,7 +161,7 @@ impl World {
             Some(MissingName {
                 node: missing.directory.as_ref().map_or(root, Handle::node),
                 base: missing.base,
-                names: missing.resolved.components().to_vec(),
+                names: missing.resolved.to_names(),
                 found: missing.found,
             })
         })
@@ -173,7 +173,7 @@ impl World {
         let bases: Vec<_> = self.allowed.iter().map(|allowed| allowed.base(&disk, how.resolver)).collect();
         let outcome = run(Asked { bases: &bases, base: 0, path, stop: &Stop::new(&|| false, None) });
         drop(bases);
-        disk.into_run(how, path.components().len(), outcome)
+        disk.into_run(how, path.depth(), outcome)
     }
 }
 

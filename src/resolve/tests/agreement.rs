@@ -29,7 +29,7 @@ pub(super) fn assert_agreement(world: &World, paths: &[RelPath]) -> usize {
 pub(super) fn assert_like_model(world: &World, path: &RelPath, how: &How, inside: &Inside) -> Result<Found, Failure> {
     let run = world.open(path, how.clone());
     run.check(inside);
-    let expected = model(world).open(path.components());
+    let expected = model(world).open(&path.to_names());
     let found = run.outcome.clone().map_err(|failure| failure.kind);
     assert_eq!(found, expected, "{path:?} {how:?} in {world:#?}");
     run.outcome
@@ -39,7 +39,7 @@ pub(super) fn assert_like_model(world: &World, path: &RelPath, how: &How, inside
 fn assert_missing_like_model(world: &World, path: &RelPath, inside: &Inside) {
     let run = world.missing(path, How::default());
     run.check(inside);
-    assert_eq!(run.outcome, model(world).missing(path.components()), "{path:?} in {world:#?}");
+    assert_eq!(run.outcome, model(world).missing(&path.to_names()), "{path:?} in {world:#?}");
 }
 
 fn model(world: &World) -> Model<'_> {
@@ -50,7 +50,7 @@ fn model(world: &World) -> Model<'_> {
 #[track_caller]
 fn expected(world: &World, request: &str) -> Result<String, ErrorKind> {
     let path = world.allowed[0].admit(request).unwrap();
-    let found = model(world).open(path.components())?;
+    let found = model(world).open(&path.to_names())?;
     let top = world.tree.names_beneath(NodeId::TOP, found.node).unwrap();
     Ok(format!("/{}", top.join(OsStr::new("/")).display()))
 }

@@ -19,7 +19,7 @@ const HANDLES: ErrorKind = ErrorKind::ResourceLimit(Resource::FileHandles);
 #[track_caller]
 fn answer(world: &World, path: &RelPath) -> Result<(), ErrorKind> {
     let model = Model { tree: &world.tree, allowed: &world.allowed, uid: rustix::process::geteuid().as_raw() };
-    let expected = model.open(path.components());
+    let expected = model.open(&path.to_names());
     for how in ways(world) {
         let run = world.open(path, how);
         run.check(&world.inside());

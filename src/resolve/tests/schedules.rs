@@ -338,7 +338,8 @@ fn looks_then_opens(root: &Handle, path: &RelPath) -> Option<NodeId> {
 
 /// `d/d/..` and then `f`, one handle after the other, with the `..` as a step of its own.
 fn goes_down_and_up(root: &Handle, path: &RelPath) -> Option<NodeId> {
-    let [first, second, last] = path.components() else { return None };
+    let names = path.to_names();
+    let [first, second, last] = &names[..] else { return None };
     let below = root.open_path(first).ok()?.open_path(second).ok()?;
     let above = below.open_path(OsStr::new("..")).ok()?.open_path(OsStr::new("..")).ok()?;
     Some(above.open_by_name(last).ok()?.node())
