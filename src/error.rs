@@ -159,7 +159,27 @@ impl Error {
 
     /// Adds the request's path, once, in the layer that knows it.
     pub(crate) fn asked(mut self, request: impl FnOnce() -> Request) -> Self {
-        self.0.request.get_or_insert_with(request);
+        let is_outside = self.0.kind == ErrorKind::OutsideRoot;
+        let request = self.0.request.get_or_insert_with(request);
+        // Of an absolute path that is refused nothing is told that it did not say itself.
+        if is_outside && Path::new(&request.input).is_absolute() {
+            request.path = None;
+        }
+        self
+    }
+
+    /// Adds what the request's path normalises to, where that is not told yet.
+    pub(crate) fn normalised(mut self, path: &Path) -> Self {
+        if let Some(request) = &mut self.0.request {
+            request.path.get_or_insert_with(|| path.to_string_lossy().into_owned());
+        }
+        self
+    }
+
+    /// The same request failed for another reason first.
+    #[cfg(feature = "json")]
+    pub(crate) fn because(mut self, kind: ErrorKind) -> Self {
+        self.0.kind = kind;
         self
     }
 
@@ -271,7 +291,7 @@ impl fmt::Display for Error {
             ErrorKind::LineTooLong { line, max_bytes } => {
                 write!(
                     f,
-                    "A single line exceeds the read byte limit (line {line} is over {}). Use offset={} to go on behind it.",
+                    "A single line exceeds the read byte limit (line {line} is over {}). Use offset={} to read what follows it, if anything does.",
                     ByteCount(*max_bytes),
                     line.saturating_add(1)
                 )

@@ -9,6 +9,15 @@ pub use patterns::Policy;
 #[cfg(not(feature = "policy"))]
 pub(crate) use never::Policy;
 
+/// Whether a path ends where it is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// More names follow, so that its last name is a directory, or a link to one.
+    OnTheWay,
+    /// Nothing follows.
+    Last,
+}
+
 /// Without the feature there is no policy, and nothing to ask.
 #[cfg(not(feature = "policy"))]
 mod never {
@@ -18,7 +27,7 @@ mod never {
     pub(crate) enum Policy {}
 
     impl Policy {
-        pub(crate) fn denies(&self, _path: &RelPath) -> bool {
+        pub(crate) fn denies(&self, _path: &RelPath, _end: super::End) -> bool {
             match *self {}
         }
 

@@ -17,7 +17,7 @@ pub(crate) use walk::Missing;
 use crate::cancel::Stop;
 use crate::error::{Error, ErrorKind, FileKind, Resource, Result};
 use crate::fence::{Fence, RelPath};
-use crate::policy::Policy;
+use crate::policy::{End, Policy};
 use crate::sys::{Errno, Kind, Stat};
 use walk::Walk;
 
@@ -77,8 +77,8 @@ impl<D> Clone for Base<D> {
 }
 
 impl<D> Base<D> {
-    pub(crate) fn denies(&self, path: &RelPath) -> bool {
-        self.policy.as_ref().is_some_and(|policy| policy.denies(path))
+    fn denies(&self, path: &RelPath, end: End) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.denies(path, end))
     }
 
     fn denies_links(&self, links: u64) -> bool {
@@ -116,7 +116,7 @@ pub(crate) struct Opened<F> {
 
 /// Opens the regular file that the path leads to.
 pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<D::File>> {
-    if asked.bases[asked.base].denies(asked.path) {
+    if is_denied(asked.bases, asked.base, asked.path, End::Last) {
         return Err(ErrorKind::Denied.into());
     }
     if asked.path.depth() > MAX_COMPONENTS {
@@ -133,10 +133,26 @@ pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<D::File>>
     Err(ErrorKind::Busy.into())
 }
 
+/// Whether the policy of the root denies the path, or that of another root in which it lies as well.
+pub(crate) fn is_denied<D>(bases: &[Base<D>], base: usize, path: &RelPath, end: End) -> bool {
+    if bases[base].denies(path, end) {
+        return true;
+    }
+    let mut others =
+        bases.iter().enumerate().filter(|(other, root)| *other != base && root.policy.is_some()).peekable();
+    if others.peek().is_none() {
+        return false;
+    }
+    let absolute = bases[base].fence.absolute(path);
+    others.any(|(_, root)| {
+        root.fence.admit(&absolute).is_ok_and(|path| absolute.is_absolute() && root.denies(&path, end))
+    })
+}
+
 /// Where the walk stopped because the next name of the request is not there. `None` when it goes on by now, or when the name that is
 /// missing was a link's.
 pub(crate) fn missing<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Missing<D>>> {
-    Ok(Walk::start(asked)?.missing())
+    Walk::start(asked)?.missing()
 }
 
 fn too_many_components() -> Error {
@@ -175,7 +191,7 @@ fn reopen<D: Directory>(handle: &D, looked_at: &Stat) -> Result<Option<(D::File,
     match handle.reopen() {
         Ok(file) => compare::<D>(file, looked_at),
         // No procfs, or one that shows other handles than this thread's.
-        Err(Errno::NOSYS | Errno::NOENT) => Ok(None),
+        Err(Errno::NOSYS | Errno::NOENT | Errno::NXIO) => Ok(None),
         Err(errno) => Err(os_error(errno)),
     }
 }

@@ -7,6 +7,7 @@ use cap_std::fs::Dir;
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
+use crate::policy::End;
 use crate::resolve::{self, Asked, Base, Missing, Opened};
 use crate::root::Root;
 use crate::sys::Handle;
@@ -77,6 +78,10 @@ impl Roots {
 
     fn asked<'a>(&'a self, admitted: &'a Admitted, stop: &'a Stop<'a>) -> Asked<'a, Handle> {
         Asked { bases: &self.bases, base: admitted.base, path: &admitted.path, stop }
+    }
+
+    pub(crate) fn denies(&self, base: usize, path: &RelPath) -> bool {
+        resolve::is_denied(&self.bases, base, path, End::Last)
     }
 
     pub(crate) fn base(&self, index: usize) -> &Base<Handle> {

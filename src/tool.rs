@@ -142,10 +142,19 @@ impl ReadTool {
     /// Reads. An invalid request fails as such whatever it names, and one that leaves the root whether or not anything is there.
     pub fn call(&self, request: &ReadRequest, cancel: &dyn Cancel) -> Result<ReadOutput> {
         let stop = Stop::new(cancel, self.limits.allowed_time());
+        let validated = self.validate(request, &stop);
         let (selection, admitted) =
-            self.validate(request, &stop).map_err(|error| error.asked(|| Request::new(&request.path, None)))?;
-        self.read(selection, &admitted, &stop)
-            .map_err(|error| error.asked(|| Request::new(&request.path, Some(&self.roots.told_as_asked(&admitted)))))
+            validated.map_err(|error| self.tell_path(error.asked(|| Request::new(&request.path, None))))?;
+        let told = || Request::new(&request.path, Some(&self.roots.told_as_asked(&admitted)));
+        self.read(selection, &admitted, &stop).map_err(|error| error.asked(told))
+    }
+
+    /// Adds what the path normalises to, to an error that was made before that was looked at.
+    fn tell_path(&self, error: Error) -> Error {
+        match error.input().map(|input| self.roots.admit(input.as_ref())) {
+            Some(Ok(admitted)) => error.normalised(&self.roots.told_as_asked(&admitted)),
+            _ => error,
+        }
     }
 
     fn validate(&self, request: &ReadRequest, stop: &Stop<'_>) -> Result<(Selection, Admitted)> {

@@ -171,8 +171,8 @@ impl ToolArgs {
     fn open_roots(&self) -> Result<Roots, Failure> {
         let policy = self.policy()?;
         let open = |path: &PathBuf| -> Result<Root, Failure> {
-            let root = Root::open_ambient(path)
-                .map_err(|error| Failure::Usage(format!("cannot open root {}: {error}", path.display())))?;
+            let root =
+                Root::open_ambient(path).map_err(|error| Failure::Usage(format!("cannot open root: {error}")))?;
             let root = root.with_policy(policy.clone()).with_resolver(self.resolver.into());
             Ok(if self.one_file_system { root.one_file_system() } else { root })
         };
@@ -186,7 +186,8 @@ impl ToolArgs {
             #[expect(clippy::disallowed_methods, reason = "named by whoever starts the command, never by a request")]
             let text = std::fs::read_to_string(path);
             let text = text.map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
-            patterns.extend(text.lines().map(str::to_owned));
+            // Some editors put a byte order mark in front.
+            patterns.extend(text.trim_start_matches('\u{feff}').lines().map(str::to_owned));
         }
         Ok(Policy::deny(patterns)?)
     }

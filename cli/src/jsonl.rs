@@ -2,19 +2,18 @@
 
 mod input;
 mod queue;
+mod running;
 
-use std::collections::HashMap;
 use std::io::{self, BufReader, Read, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use capread::{Message, ReadTool, ToolCall};
-use serde_json::Value;
 
 use self::input::{Line, LineReader};
 use self::queue::Queue;
-use crate::print;
+use self::running::{Running, Ticket};
+use crate::{Failure, print};
 
 /// Most bytes of memory for calls that wait. Reading goes on beyond what is answered, so that a caller may send all its calls before
 /// it takes the first answer.
@@ -23,10 +22,10 @@ const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 /// What a waiting call takes beside the bytes of its line: itself, its flag, and its place among the running ones.
 const CALL_BYTES: usize = 512;
 
-/// A call, and the flag that cancels it.
+/// A call, and its place among those that are not answered.
 struct Job {
     call: ToolCall,
-    cancelled: Arc<AtomicBool>,
+    ticket: Ticket,
 }
 
 /// What the reading thread and the answering threads share.
@@ -43,54 +42,84 @@ pub(crate) fn serve(
     jobs: usize,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-) -> io::Result<()> {
+) -> Result<(), Failure> {
     let queue = Queue::new(MAX_WAITING_BYTES);
     let shared = Arc::new(Shared { tool, queue, running: Running::default(), output: Mutex::new(output) });
-    // Not joined: it may wait for input for ever after the output has failed.
-    thread::spawn({
-        let shared = Arc::clone(&shared);
-        move || shared.read_calls(input)
-    });
-    let first = start_worker(&shared)?;
+    let (withdrawn, to_answer) = mpsc::channel();
+    let canceller = start(&shared, move |shared| shared.answer_all(to_answer.into_iter()))?;
+    let first = start(&shared, Shared::answer_calls)?;
     // Where the machine gives no more threads, fewer do the same work.
-    let others = (1..jobs).map_while(|_| start_worker(&shared).ok());
+    let others = (1..jobs).map_while(|_| start(&shared, Shared::answer_calls).ok());
     let workers: Vec<_> = std::iter::once(first).chain(others).collect();
-    workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    // Joined last, and only when all went well: after the output has failed it may wait for input for ever.
+    let reader = start(&shared, move |shared| shared.read_calls(input, &withdrawn))?;
+    workers.into_iter().try_for_each(join).map_err(Failure::Output)?;
+    join(reader).map_err(Failure::Input)?;
+    join(canceller).map_err(Failure::Output)
 }
 
-fn start_worker<W: Write + Send + 'static>(shared: &Arc<Shared<W>>) -> io::Result<JoinHandle<io::Result<()>>> {
+fn start<W: Write + Send + 'static>(
+    shared: &Arc<Shared<W>>,
+    work: impl FnOnce(&Shared<W>) -> io::Result<()> + Send + 'static,
+) -> Result<JoinHandle<io::Result<()>>, Failure> {
     let shared = Arc::clone(shared);
-    thread::Builder::new().spawn(move || shared.answer_calls())
+    thread::Builder::new().spawn(move || work(&shared)).map_err(Failure::Threads)
+}
+
+fn join(thread: JoinHandle<io::Result<()>>) -> io::Result<()> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl<W: Write> Shared<W> {
-    fn read_calls(&self, input: impl Read) {
+    /// Queues the calls. Whatever ends the input, what was read is answered.
+    fn read_calls(&self, input: impl Read, withdrawn: &mpsc::Sender<Job>) -> io::Result<()> {
         let mut lines = LineReader::new(BufReader::new(input));
-        while let Some(line) = lines.next_line() {
-            let (message, bytes) = match line {
-                Line::Text(text) if text.trim_ascii().is_empty() => continue,
-                Line::Text(text) => (parse(text), text.len()),
-                Line::TooLong => (Message::Call(ToolCall::refused(None, "a line must be at most 1 MiB")), 0),
-            };
-            match message {
-                Message::Cancel { id } => self.running.cancel(&id),
-                Message::Call(call) => {
-                    let cancelled = self.running.start(call.id());
-                    self.queue.push(Job { call, cancelled }, bytes + CALL_BYTES);
+        let result = loop {
+            match lines.next_line() {
+                Ok(Some(line)) => self.take(&line, withdrawn),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.queue.close();
+        result
+    }
+
+    fn take(&self, line: &Line<'_>, withdrawn: &mpsc::Sender<Job>) {
+        let (message, bytes) = match line {
+            Line::Text(text) if text.trim_ascii().is_empty() => return,
+            Line::Text(text) => (parse(text), text.len()),
+            Line::TooLong => (Message::Call(ToolCall::refused("a line must be at most 1 MiB")), 0),
+        };
+        match message {
+            Message::Call(call) => {
+                let ticket = self.running.start(call.id());
+                self.queue.push(Job { call, ticket }, bytes + CALL_BYTES);
+            }
+            Message::Cancel { id } => {
+                self.running.cancel(&id);
+                // Calls that still wait are answered at once, by a thread of their own: all others may be busy for long.
+                for job in self.queue.withdraw(|job| job.ticket.is_cancelled()) {
+                    // Fails only when nobody takes answers any more.
+                    let _ = withdrawn.send(job);
                 }
             }
         }
-        self.queue.close();
     }
 
     fn answer_calls(&self) -> io::Result<()> {
-        while let Some(Job { call, cancelled }) = self.queue.pop() {
-            let id = call.id().cloned();
-            let answer = call.run(&self.tool, &*cancelled);
-            self.running.finish(id.as_ref(), &cancelled);
+        self.answer_all(std::iter::from_fn(|| self.queue.pop()))
+    }
+
+    fn answer_all(&self, jobs: impl Iterator<Item = Job>) -> io::Result<()> {
+        for Job { call, ticket } in jobs {
+            let answer = call.run(&self.tool, ticket.flag());
+            self.running.finish(&ticket);
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = print::json(&mut *output, &answer) {
+            if let Err(error) = print::line(&mut *output, &answer) {
+                // Nobody is left to read for: neither what waits nor what runs.
                 self.queue.abandon();
+                self.running.cancel_all();
                 return Err(error);
             }
         }
@@ -99,43 +128,6 @@ impl<W: Write> Shared<W> {
 }
 
 fn parse(line: &[u8]) -> Message {
-    serde_json::from_slice(line).map_or_else(
-        |error| Message::Call(ToolCall::refused(None, &format!("a line must be a JSON object: {error}"))),
-        |value: Value| Message::parse(&value),
-    )
-}
-
-/// The flags of the calls that are not answered yet, by their ids. Two calls may have the same id; a cancel means both.
-#[derive(Default)]
-struct Running(Mutex<HashMap<String, Vec<Arc<AtomicBool>>>>);
-
-impl Running {
-    fn start(&self, id: Option<&Value>) -> Arc<AtomicBool> {
-        let flag = Arc::new(AtomicBool::new(false));
-        if let Some(id) = id {
-            self.flags().entry(id.to_string()).or_default().push(Arc::clone(&flag));
-        }
-        flag
-    }
-
-    fn cancel(&self, id: &Value) {
-        for flag in self.flags().get(&id.to_string()).into_iter().flatten() {
-            flag.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn finish(&self, id: Option<&Value>, flag: &Arc<AtomicBool>) {
-        let Some(id) = id.map(Value::to_string) else { return };
-        let mut running = self.flags();
-        if let Some(flags) = running.get_mut(&id) {
-            flags.retain(|other| !Arc::ptr_eq(other, flag));
-            if flags.is_empty() {
-                running.remove(&id);
-            }
-        }
-    }
-
-    fn flags(&self) -> std::sync::MutexGuard<'_, HashMap<String, Vec<Arc<AtomicBool>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    let refused = |error| Message::Call(ToolCall::refused(&format!("a tool call must be UTF-8: {error}")));
+    std::str::from_utf8(line).map_or_else(refused, Message::parse)
 }

@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         Err(Failure::Usage(error)) => report(&format!("error: {error}"), WRONG_USAGE),
         // Whoever closed the pipe has read enough.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Input(error)) => report(&format!("error: cannot read the calls: {error}"), FAILED),
+        Err(Failure::Threads(error)) => report(&format!("error: cannot start a thread: {error}"), FAILED),
         Err(Failure::Output(error)) => report(&format!("error: cannot write the answer: {error}"), FAILED),
     }
 }
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
 /// Why a command ended without doing its work.
 enum Failure {
     Usage(String),
+    Input(io::Error),
+    Threads(io::Error),
     Output(io::Error),
 }
 
@@ -65,7 +69,7 @@ fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
     let result = tool.call(&request, &|| false);
     let code = if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
     match result {
-        result if args.json => print::json(&mut io::stdout().lock(), &capread::answer(&result))?,
+        result if args.json => print::line(&mut io::stdout().lock(), &capread::answer(&result).to_string())?,
         Ok(output) => print::text(&mut io::stdout().lock(), &output.window)?,
         Err(error) => return Ok(report(&error.to_string(), FAILED)),
     }

@@ -16,9 +16,10 @@ pub(crate) fn text(out: &mut impl Write, window: &Window) -> io::Result<()> {
     out.flush()
 }
 
-/// One line of JSON. It is written at once, so that lines of several threads never mix.
-pub(crate) fn json(out: &mut impl Write, value: &Value) -> io::Result<()> {
-    out.write_all(format!("{value}\n").as_bytes())?;
+/// One line, such as of JSON.
+pub(crate) fn line(out: &mut impl Write, line: &str) -> io::Result<()> {
+    out.write_all(line.as_bytes())?;
+    out.write_all(b"\n")?;
     out.flush()
 }
 

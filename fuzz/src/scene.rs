@@ -85,14 +85,14 @@ impl Scene {
     }
 
     fn make(&mut self, line: &[u8]) -> Option<NodeId> {
-        let (path, content) = match line {
-            [path @ .., b'/'] => (path, Content::Directory([].into())),
-            [path @ .., b'|'] => (path, Content::Fifo),
-            line => match line.iter().position(|byte| matches!(byte, b'>' | b'=')) {
-                Some(at) if line[at] == b'=' => return self.link(&line[..at], &line[at + 1..]),
-                Some(at) if at + 1 == line.len() => return None,
-                Some(at) => (&line[..at], Content::Link(self.from_top(&line[at + 1..]))),
-                None => (line, Content::File),
+        let (path, content) = match line.iter().position(|byte| matches!(byte, b'>' | b'=')) {
+            Some(at) if at + 1 == line.len() => return None,
+            Some(at) if line[at] == b'=' => return self.link(&line[..at], &line[at + 1..]),
+            Some(at) => (&line[..at], Content::Link(self.from_top(&line[at + 1..]))),
+            None => match line {
+                [path @ .., b'/'] => (path, Content::Directory([].into())),
+                [path @ .., b'|'] => (path, Content::Fifo),
+                path => (path, Content::File),
             },
         };
         // It makes the directories above too, also where it cannot make the node.

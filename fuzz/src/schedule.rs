@@ -75,7 +75,7 @@ fn plan(scene: &Scene) -> Vec<(usize, Event)> {
 
 fn event(scene: &Scene, line: &[u8]) -> Option<(usize, Event)> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let step = std::str::from_utf8(&line[..digits]).ok()?.parse().ok()?;
+    let step = std::str::from_utf8(&line[..digits]).ok()?.parse().ok().filter(|step| *step > 0)?;
     let (sign, words) = line[digits..].split_first()?;
     let mut words = words.split(|byte| *byte == b',');
     let node = scene.at(words.next()?)?;

@@ -1,12 +1,14 @@
 //! Patterns in gitignore syntax.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::display::Shown;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
+use crate::policy::End;
 
 /// Deny patterns in the syntax of gitignore(5), matched against paths relative to the root.
 ///
@@ -17,6 +19,8 @@ use crate::fence::RelPath;
 ///
 /// * letters match whatever their case, since `.ENV` may be the same file as `.env`;
 /// * `secret/` denies that name whatever it is, not only a directory.
+///
+/// A path that lies in several roots of one reader is judged by the policy of each.
 ///
 /// As in git, a denied directory denies all below it, also what an exception (`!secret/public`) names, and the last pattern that
 /// matches a path decides. The default denies nothing.
@@ -35,9 +39,12 @@ use crate::fence::RelPath;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Policy {
-    patterns: Gitignore,
+    /// As they were given.
+    exact: Gitignore,
+    /// In lower case, for paths in lower case: the patterns alone fold ASCII only.
+    folded: Gitignore,
     hard_links: HardLinks,
 }
 
@@ -47,18 +54,34 @@ enum HardLinks {
     Deny,
 }
 
+// By hand: what patterns compile to is pages long.
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.exact.num_ignores() + self.exact.num_whitelists();
+        f.debug_struct("Policy").field("patterns", &count).field("hard_links", &self.hard_links).finish_non_exhaustive()
+    }
+}
+
 impl Policy {
     /// Denies what `patterns` match, one pattern an item, as one line of a gitignore file: an empty one and one that starts with `#`
-    /// mean nothing.
+    /// mean nothing. Classes with names (`[[:digit:]]`) or backslashes are refused.
     pub fn deny<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
-        let mut builder = GitignoreBuilder::new("");
-        builder.case_insensitive(true).map_err(|error| Error::invalid(error.to_string()))?;
+        let mut exact = builder()?;
+        let mut folded = builder()?;
         for pattern in patterns {
-            let pattern = pattern.as_ref();
-            builder.add_line(None, pattern).map_err(|error| refused(pattern, &error))?;
+            let given = pattern.as_ref();
+            let pattern = literal(given).map_err(|reason| refused(given, reason))?;
+            // An exception of nothing would be one of everything.
+            if pattern.trim_matches(['!', '/', ' ', '\t']).is_empty() {
+                continue;
+            }
+            exact.add_line(None, &pattern).map_err(|error| refused(given, error))?;
+            folded.add_line(None, &pattern.to_lowercase()).map_err(|error| refused(given, error))?;
         }
-        let patterns = builder.build().map_err(|error| Error::invalid(format!("deny patterns: {error}")))?;
-        Ok(Self { patterns, hard_links: HardLinks::Allow })
+        let build = |builder: GitignoreBuilder| {
+            builder.build().map_err(|error| Error::invalid(format!("deny patterns: {error}")))
+        };
+        Ok(Self { exact: build(exact)?, folded: build(folded)?, hard_links: HardLinks::Allow })
     }
 
     /// Also denies files that have more than one hard link, since the other name may lie outside the root. Package stores and work
@@ -72,16 +95,53 @@ impl Policy {
         self.hard_links == HardLinks::Deny && links > 1
     }
 
-    pub(crate) fn denies(&self, path: &RelPath) -> bool {
+    /// A name that others follow is a directory, or a link to one. Of the last one nothing is known before it is looked at, and it
+    /// is denied when it would be as a directory or as anything else.
+    pub(crate) fn denies(&self, path: &RelPath, end: End) -> bool {
         let mut prefix = PathBuf::new();
-        path.components().any(|name| {
+        let mut names = path.components().peekable();
+        while let Some(name) = names.next() {
             prefix.push(name);
-            // As a directory, so that a pattern with a slash at its end matches whatever is there.
-            self.patterns.matched(&prefix, true).is_ignore()
-        })
+            let is_last = names.peek().is_none() && end == End::Last;
+            if self.denies_name(&prefix, true) || (is_last && self.denies_name(&prefix, false)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn denies_name(&self, path: &Path, is_directory: bool) -> bool {
+        let folded = path.to_string_lossy().to_lowercase();
+        self.exact.matched(path, is_directory).is_ignore() || self.folded.matched(&folded, is_directory).is_ignore()
     }
 }
 
-fn refused(pattern: &str, error: &ignore::Error) -> Error {
-    Error::invalid(format!("deny pattern {} does not parse: {error}", Shown(pattern)))
+fn builder() -> Result<GitignoreBuilder> {
+    let mut builder = GitignoreBuilder::new("");
+    builder.case_insensitive(true).map_err(|error| Error::invalid(error.to_string()))?;
+    Ok(builder)
+}
+
+/// The pattern with braces that mean themselves, as in gitignore(5); the library has alternatives in them. Or why it cannot be taken.
+fn literal(pattern: &str) -> Result<String, &'static str> {
+    let mut literal = String::with_capacity(pattern.len());
+    let (mut in_class, mut escaped) = (false, false);
+    for (index, c) in pattern.char_indices() {
+        match c {
+            _ if escaped => {}
+            '\\' if in_class => return Err("a backslash in a class is not supported"),
+            '[' if pattern[index..].starts_with("[:") => return Err("a class with a name is not supported"),
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '{' | '}' if !in_class => literal.push('\\'),
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        literal.push(c);
+    }
+    Ok(literal)
+}
+
+fn refused(pattern: &str, reason: impl fmt::Display) -> Error {
+    Error::invalid(format!("deny pattern {} does not parse: {reason}", Shown(pattern)))
 }

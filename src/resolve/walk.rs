@@ -7,11 +7,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::{
-    Asked, Base, Directory, MAX_COMPONENTS, Mounts, Opened, check_openable, compare, os_error, reopen,
+    Asked, Base, Directory, MAX_COMPONENTS, Mounts, Opened, check_openable, compare, is_denied, os_error, reopen,
     too_many_components,
 };
 use crate::error::{Error, ErrorKind, FileKind, Result};
 use crate::fence::RelPath;
+use crate::policy::End;
 use crate::sys::{self, Errno, Kind, Stat};
 
 /// Links in one walk, like the kernel's `MAXSYMLINKS`, `path_resolution(7)`: the 41st is too many.
@@ -99,14 +100,14 @@ impl<'a, D: Directory> Walk<'a, D> {
     }
 
     /// Walks as far as there is something.
-    pub(super) fn missing(mut self) -> Option<Missing<D>> {
+    pub(super) fn missing(mut self) -> Result<Option<Missing<D>>> {
         loop {
             let own = self.steps.len() == self.own_steps;
-            let step = self.next_step().ok()??;
+            let Some(step) = self.next_step()? else { return Ok(None) };
             match self.take(step) {
                 Ok(None) => {}
-                Err(error) if own && is_missing(&error) => return self.into_missing(),
-                Ok(Some(_)) | Err(_) => return None,
+                Err(error) if own && is_missing(&error) => return Ok(self.into_missing()),
+                Ok(Some(_)) | Err(_) => return Ok(None),
             }
         }
     }
@@ -161,8 +162,11 @@ impl<'a, D: Directory> Walk<'a, D> {
     /// The regular file, if that is what the last name leads to; `None` when the walk goes on.
     fn down(&mut self, name: OsString) -> Result<Option<Reached<'a, D>>> {
         // The resolved path, whatever links led here. The directories above it were asked for when they were entered.
-        if self.root().policy.is_some() && self.root().denies(&self.resolved(Some(&name))) {
-            return Err(ErrorKind::Denied.into());
+        if self.asked.bases.iter().any(|root| root.policy.is_some()) {
+            let end = if self.steps.is_empty() { End::Last } else { End::OnTheWay };
+            if is_denied(self.asked.bases, self.base, &self.resolved(Some(&name)), end) {
+                return Err(ErrorKind::Denied.into());
+            }
         }
         let handle = self.here().open_path(&name).map_err(os_error)?;
         // Through the handle, not by name again: whatever has the name by now, this is what was opened.

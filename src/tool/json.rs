@@ -1,6 +1,9 @@
 //! Requests and results as JSON: what models write is taken with care, what they get has the shape of an MCP tool result.
 
-use serde_json::{Map, Number, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::{ReadOutput, ReadRequest, ReadTool};
 use crate::cancel::{Cancel, Stop};
@@ -38,18 +41,21 @@ impl ReadRequest {
     /// # }
     /// ```
     pub fn from_json(arguments: &Value) -> Result<Self> {
-        let Value::Object(fields) = arguments else {
-            return Err(Error::invalid(format!("arguments must be an object, found {}", found(Some(arguments)))));
-        };
-        let (path_field, path) = path_of(fields)?;
-        let mut request = Self::new(path);
-        for (name, value) in fields.iter().filter(|(name, value)| *name != path_field && !value.is_null()) {
+        Self::from_json_str(&arguments.to_string())
+    }
+
+    /// The same for arguments as text. Numbers are judged by their digits, however many there are.
+    pub fn from_json_str(arguments: &str) -> Result<Self> {
+        let fields = parse_object(arguments)?;
+        let (path_field, path) = path_of(&fields)?;
+        let mut request = Self::new(&path);
+        for (name, value) in fields.iter().filter(|(name, value)| *name != path_field && !is_null(value)) {
             request.set(name, value).map_err(|error| error.asked(|| Request::new(path.as_ref(), None)))?;
         }
         Ok(request)
     }
 
-    fn set(&mut self, name: &str, value: &Value) -> Result<()> {
+    fn set(&mut self, name: &str, value: &RawValue) -> Result<()> {
         match name {
             "offset" => self.offset = Some(integer(name, value)?),
             "limit" => self.limit = Some(integer(name, value)?),
@@ -65,40 +71,71 @@ impl ReadRequest {
     }
 }
 
-/// The field that holds the path, and the path.
-fn path_of(fields: &Map<String, Value>) -> Result<(&str, &str)> {
-    let given = |name: &str| fields.get(name).filter(|value| !value.is_null());
-    let name = ["path"].into_iter().chain(PATH_ALIASES).find(|name| given(name).is_some()).unwrap_or("path");
-    match given(name) {
-        Some(Value::String(path)) => Ok((name, path)),
-        other => Err(Error::invalid(format!("{name} must be a string, found {}", found(other)))),
-    }
-}
+/// The fields of an object, each as its text: what is not asked for is never taken apart, so neither its depth nor its size matters.
+pub(super) type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
-fn integer(field: &str, value: &Value) -> Result<u64> {
-    let number = match value {
-        Value::Number(number) => whole(number),
-        Value::String(text) => serde_json::from_str(text).ok().and_then(|number| whole(&number)),
-        _ => None,
-    };
-    number.ok_or_else(|| Error::invalid(format!("{field} must be a positive integer, found {}", found(Some(value)))))
-}
-
-fn whole(number: &Number) -> Option<u64> {
-    number.as_u64().or_else(|| {
-        let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
-        // By its digits: a cast would turn what is too large, or negative, into some other number.
-        format!("{float:.0}").parse().ok()
+fn parse_object(text: &str) -> Result<Fields<'_>> {
+    serde_json::from_str(text).map_err(|error| match serde_json::from_str(text) {
+        Ok(value) if !text.trim_start().starts_with('{') => {
+            Error::invalid(format!("arguments must be an object, found {}", found(Some(value))))
+        }
+        _ => Error::invalid(format!("arguments must be a JSON object, found text that is none: {error}")),
     })
 }
 
-fn found(value: Option<&Value>) -> String {
-    match value {
-        None | Some(Value::Null) => "nothing".to_owned(),
-        Some(Value::Array(_)) => "an array".to_owned(),
-        Some(Value::Object(_)) => "an object".to_owned(),
-        Some(Value::String(text)) => format!("\"{}\"", Shown(text)),
-        Some(scalar) => Shown(&scalar.to_string()).to_string(),
+fn is_null(value: &RawValue) -> bool {
+    value.get() == "null"
+}
+
+/// The field that holds the path, and the path.
+fn path_of(fields: &Fields<'_>) -> Result<(&'static str, String)> {
+    let given = |name: &str| fields.get(name).copied().filter(|value| !is_null(value));
+    let name = ["path"].into_iter().chain(PATH_ALIASES).find(|name| given(name).is_some()).unwrap_or("path");
+    match given(name).map(|value| (value, serde_json::from_str(value.get()))) {
+        Some((_, Ok(path))) => Ok((name, path)),
+        other => {
+            Err(Error::invalid(format!("{name} must be a string, found {}", found(other.map(|(value, _)| value)))))
+        }
+    }
+}
+
+fn integer(field: &str, value: &RawValue) -> Result<u64> {
+    let text = serde_json::from_str(value.get()).unwrap_or_else(|_| value.get().to_owned());
+    whole(text.trim())
+        .ok_or_else(|| Error::invalid(format!("{field} must be a positive integer, found {}", found(Some(value)))))
+}
+
+/// A whole number in any way that JSON can write it, by its digits: through a float, `9007199254740993.0` would be another number.
+fn whole(text: &str) -> Option<u64> {
+    let is_number =
+        text.starts_with(|first: char| first.is_ascii_digit()) && serde_json::from_str::<&RawValue>(text).is_ok();
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{integer}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    let zeros = exponent.parse::<i64>().ok()?.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+    match usize::try_from(zeros.unsigned_abs()).ok().filter(|_| is_number)? {
+        _ if digits.is_empty() => Some(0),
+        more if zeros >= 0 => format!("{digits}{}", "0".repeat(more.min(MAX_DIGITS))).parse().ok(),
+        less => {
+            let (whole, fraction) = digits.split_at(digits.len().checked_sub(less)?);
+            fraction.bytes().all(|digit| digit == b'0').then(|| whole.parse().ok())?
+        }
+    }
+}
+
+/// More digits than 2⁶⁴ has, so that a number with as many zeros is over it, whatever it starts with.
+const MAX_DIGITS: usize = 21;
+
+fn found(value: Option<&RawValue>) -> String {
+    let text = value.map_or("null", RawValue::get);
+    match text.as_bytes().first() {
+        _ if text == "null" => "nothing".to_owned(),
+        Some(b'[') => "an array".to_owned(),
+        Some(b'{') => "an object".to_owned(),
+        Some(b'"') => serde_json::from_str::<String>(text)
+            .map_or_else(|_| "text that is no Unicode".to_owned(), |text| format!("\"{}\"", Shown(&text))),
+        _ => Shown(text).to_string(),
     }
 }
 
@@ -107,8 +144,19 @@ impl ReadTool {
     ///
     /// [`answer`] makes a tool result of what comes back.
     pub fn call_json(&self, arguments: &Value, cancel: &dyn Cancel) -> Result<ReadOutput> {
-        Stop::new(cancel, None).check()?;
-        self.call(&ReadRequest::from_json(arguments)?, cancel)
+        self.call_parsed(ReadRequest::from_json(arguments), cancel)
+    }
+
+    /// Reads what was parsed, or says what is wrong with it, as [`call`](Self::call) would: cancellation first, and what is known of
+    /// the path.
+    pub(super) fn call_parsed(&self, request: Result<ReadRequest>, cancel: &dyn Cancel) -> Result<ReadOutput> {
+        match request {
+            Ok(request) => self.call(&request, cancel),
+            Err(error) => Err(match Stop::new(cancel, None).check() {
+                Ok(()) => self.tell_path(error),
+                Err(stopped) => self.tell_path(error).because(stopped.kind().clone()),
+            }),
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Tool calls in the forms of the model providers, and the answers that belong to them.
 
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::json::answer;
+use super::json::{Fields, answer};
 use super::{NAME, ReadOutput, ReadRequest, ReadTool};
-use crate::cancel::{Cancel, Stop};
+use crate::cancel::Cancel;
 use crate::display::Shown;
 use crate::error::{Error, Result};
 
@@ -15,8 +16,8 @@ pub enum Message {
     Call(ToolCall),
     /// `{"cancel": id}`: the call with this id is not wanted any more.
     Cancel {
-        /// The id of that call.
-        id: Value,
+        /// The id of that call, as JSON text.
+        id: String,
     },
 }
 
@@ -24,8 +25,8 @@ pub enum Message {
 #[derive(Debug)]
 pub struct ToolCall {
     form: Form,
-    /// Absent in some calls of Gemini.
-    id: Option<Value>,
+    /// JSON text, as it was written. Absent in some calls of Gemini.
+    id: Option<String>,
     name: String,
     request: Result<ReadRequest>,
 }
@@ -41,112 +42,129 @@ enum Form {
 }
 
 impl Message {
-    /// Recognises a message by its fields.
+    /// Recognises a message, one JSON object, by its fields.
     ///
     /// ```
     /// use capread::{Message, ReadTool, Root};
-    /// use serde_json::json;
     ///
     /// # fn main() -> Result<(), capread::Error> {
     /// # let directory = tempfile::tempdir().expect("a temporary directory");
     /// # std::fs::write(directory.path().join("a.txt"), "one\n").expect("a file");
     /// let tool = ReadTool::new(Root::open_ambient(directory.path())?);
-    /// let message = json!({"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.txt"}});
-    /// if let Message::Call(call) = Message::parse(&message) {
-    ///     assert_eq!(call.run(&tool, &|| false), json!({
-    ///         "type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "one"}], "is_error": false,
-    ///     }));
+    /// let call = r#"{"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{\"path\": \"a.txt\"}"}}"#;
+    /// if let Message::Call(call) = Message::parse(call) {
+    ///     assert_eq!(call.id(), Some(r#""call_1""#));
+    ///     assert_eq!(call.run(&tool, &|| false), r#"{"tool_call_id":"call_1","content":"one","role":"tool"}"#);
     /// }
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn parse(message: &Value) -> Self {
-        let Value::Object(fields) = message else {
-            return Self::Call(ToolCall::refused(None, "a tool call must be a JSON object"));
+    pub fn parse(message: &str) -> Self {
+        let fields: Fields<'_> = match serde_json::from_str(message) {
+            Ok(fields) => fields,
+            Err(error) => return Self::Call(ToolCall::refused(&format!("a tool call must be a JSON object: {error}"))),
         };
         match fields.get("cancel").filter(|_| fields.len() == 1) {
-            Some(id) => Self::Cancel { id: id.clone() },
-            None => Self::Call(recognise(fields).unwrap_or_else(|| {
-                ToolCall::refused(any_id(fields).cloned(), "not a tool call in any of the known forms")
+            Some(id) => Self::Cancel { id: one_line(id) },
+            None => Self::Call(recognise(&fields).unwrap_or_else(|| ToolCall {
+                id: any_id(&fields),
+                ..ToolCall::refused("not a tool call in any of the known forms")
             })),
         }
     }
 }
 
-/// Where the forms have their ids.
-fn any_id(fields: &Map<String, Value>) -> Option<&Value> {
-    let nested = || fields.get("functionCall")?.get("id");
-    fields.get("call_id").or_else(|| fields.get("id")).or_else(nested)
+/// Text as it was written, unless it was written on several lines.
+fn one_line(value: &RawValue) -> String {
+    let text = value.get();
+    if !text.contains(['\n', '\r']) {
+        return text.to_owned();
+    }
+    serde_json::from_str::<Value>(text).map_or_else(|_| "null".to_owned(), |value| value.to_string())
 }
 
-fn recognise(fields: &Map<String, Value>) -> Option<ToolCall> {
-    let text = |name: &str| fields.get(name).and_then(Value::as_str);
-    let object = |name: &str| fields.get(name).and_then(Value::as_object);
-    if text("type") == Some("tool_use") {
-        ToolCall::read_from(Form::Anthropic, fields.get("id"), fields, "input")
-    } else if text("type") == Some("function_call") {
-        ToolCall::read_from(Form::OpenAiResponses, fields.get("call_id"), fields, "arguments")
-    } else if let Some(function) = object("function") {
-        ToolCall::read_from(Form::OpenAiChat, fields.get("id"), function, "arguments")
-    } else if let Some(call) = object("functionCall") {
-        ToolCall::read_from(Form::Gemini, call.get("id"), call, "args")
+fn id_in(fields: &Fields<'_>, name: &str) -> Option<String> {
+    fields.get(name).map(|id| one_line(id))
+}
+
+fn text_in(fields: &Fields<'_>, name: &str) -> Option<String> {
+    serde_json::from_str(fields.get(name)?.get()).ok()
+}
+
+fn object_in<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
+    serde_json::from_str(fields.get(name)?.get()).ok()
+}
+
+/// Where the forms have their ids.
+fn any_id(fields: &Fields<'_>) -> Option<String> {
+    let nested = || id_in(&object_in(fields, "functionCall")?, "id");
+    id_in(fields, "call_id").or_else(|| id_in(fields, "id")).or_else(nested)
+}
+
+fn recognise(fields: &Fields<'_>) -> Option<ToolCall> {
+    let kind = text_in(fields, "type");
+    if kind.as_deref() == Some("tool_use") {
+        ToolCall::read_from(Form::Anthropic, id_in(fields, "id"), fields, "input")
+    } else if kind.as_deref() == Some("function_call") {
+        ToolCall::read_from(Form::OpenAiResponses, id_in(fields, "call_id"), fields, "arguments")
+    } else if let Some(function) = object_in(fields, "function") {
+        ToolCall::read_from(Form::OpenAiChat, id_in(fields, "id"), &function, "arguments")
+    } else if let Some(call) = object_in(fields, "functionCall") {
+        ToolCall::read_from(Form::Gemini, id_in(&call, "id"), &call, "args")
     } else {
-        ToolCall::read_from(Form::Plain, fields.get("id"), fields, "arguments")
+        ToolCall::read_from(Form::Plain, id_in(fields, "id"), fields, "arguments")
     }
 }
 
 impl ToolCall {
-    fn read_from(form: Form, id: Option<&Value>, call: &Map<String, Value>, arguments: &str) -> Option<Self> {
-        let name = call.get("name")?.as_str()?;
+    fn read_from(form: Form, id: Option<String>, call: &Fields<'_>, arguments: &str) -> Option<Self> {
+        let name = text_in(call, "name")?;
         let request = if name == NAME {
-            parse_arguments(call.get(arguments)).and_then(|arguments| ReadRequest::from_json(&arguments))
+            ReadRequest::from_json_str(&text_of_arguments(call, arguments))
         } else {
-            Err(Error::invalid(format!("unknown tool \"{}\" (the tool is called {NAME})", Shown(name))))
+            Err(Error::invalid(format!("unknown tool \"{}\" (the tool is called {NAME})", Shown(&name))))
         };
-        Some(Self { form, id: id.cloned(), name: name.to_owned(), request })
+        Some(Self { form, id, name, request })
     }
 
-    /// A call in the plain form whose answer is an error with `reason`: for a message that is none.
+    /// A call in the plain form without an id, whose answer is an error with `reason`: for a message that is none.
     #[must_use]
-    pub fn refused(id: Option<Value>, reason: &str) -> Self {
-        Self { form: Form::Plain, id, name: NAME.to_owned(), request: Err(Error::invalid(reason)) }
+    pub fn refused(reason: &str) -> Self {
+        Self { form: Form::Plain, id: None, name: NAME.to_owned(), request: Err(Error::invalid(reason)) }
     }
 
-    /// What the answer will be recognised by, where the call has one.
+    /// What the answer will be recognised by, where the call has one: JSON text, as it was written.
     #[must_use]
-    pub fn id(&self) -> Option<&Value> {
-        self.id.as_ref()
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 
-    /// Reads, and gives the answer in the form that belongs to the call.
+    /// Reads, and gives the answer in the form that belongs to the call: JSON on one line.
     #[must_use]
-    pub fn run(self, tool: &ReadTool, cancel: &dyn Cancel) -> Value {
-        let result = Stop::new(cancel, None).check().and(self.request).and_then(|request| tool.call(&request, cancel));
-        let id = self.id.unwrap_or(Value::Null);
-        let is_error = result.is_err();
+    pub fn run(self, tool: &ReadTool, cancel: &dyn Cancel) -> String {
+        let result = tool.call_parsed(self.request, cancel);
+        let id = self.id.as_deref().unwrap_or("null");
         match self.form {
-            Form::Plain => with_id(id, answer(&result)),
-            Form::Anthropic => json!({
-                "type": "tool_result", "tool_use_id": id, "content": [{"type": "text", "text": text_of(&result)}], "is_error": is_error,
-            }),
-            Form::OpenAiChat => json!({"role": "tool", "tool_call_id": id, "content": text_of(&result)}),
-            Form::OpenAiResponses => json!({"type": "function_call_output", "call_id": id, "output": text_of(&result)}),
-            Form::Gemini => gemini(id, &self.name, &result),
+            Form::Plain => with_id("id", id, &answer(&result)),
+            Form::Anthropic => {
+                let content = json!([{"type": "text", "text": text_of(&result)}]);
+                let answer = json!({"type": "tool_result", "content": content, "is_error": result.is_err()});
+                with_id("tool_use_id", id, &answer)
+            }
+            Form::OpenAiChat => with_id("tool_call_id", id, &json!({"role": "tool", "content": text_of(&result)})),
+            Form::OpenAiResponses => {
+                with_id("call_id", id, &json!({"type": "function_call_output", "output": text_of(&result)}))
+            }
+            Form::Gemini => gemini(self.id.as_deref(), &self.name, &result),
         }
     }
 }
 
-/// Arguments as an object, or as a text that holds one; absent or an empty text is an empty object.
-fn parse_arguments(arguments: Option<&Value>) -> Result<Value> {
-    match arguments {
-        None | Some(Value::Null) => Ok(json!({})),
-        Some(Value::String(text)) if text.trim().is_empty() => Ok(json!({})),
-        Some(Value::String(text)) => serde_json::from_str(text).map_err(|error| {
-            Error::invalid(format!("arguments must be a JSON object, found text that is none: {error}"))
-        }),
-        Some(other) => Ok(other.clone()),
-    }
+/// The text of the arguments. They may be an object, or a text that holds one; absent, `null` or an empty text is an empty object.
+fn text_of_arguments(call: &Fields<'_>, name: &str) -> String {
+    let text = text_in(call, name).or_else(|| call.get(name).map(|value| value.get().to_owned()));
+    text.filter(|text| !text.trim().is_empty() && text != "null").unwrap_or_else(|| "{}".to_owned())
 }
 
 fn text_of(result: &Result<ReadOutput>) -> String {
@@ -156,19 +174,16 @@ fn text_of(result: &Result<ReadOutput>) -> String {
     }
 }
 
-/// The `id` first, for whoever reads the lines.
-fn with_id(id: Value, fields: Value) -> Value {
-    let mut all = Map::new();
-    all.insert("id".to_owned(), id);
-    if let Value::Object(fields) = fields {
-        all.extend(fields);
-    }
-    Value::Object(all)
+/// An object that starts with an id, which stays as its caller wrote it: taken apart, a number would lose digits.
+fn with_id(key: &str, id: &str, fields: &Value) -> String {
+    let fields = fields.to_string();
+    format!("{{\"{key}\":{id},{}", fields.trim_start_matches('{'))
 }
 
 /// `output` and `error` are the keys that Gemini's documentation names for a function's response.
-fn gemini(id: Value, name: &str, result: &Result<ReadOutput>) -> Value {
+fn gemini(id: Option<&str>, name: &str, result: &Result<ReadOutput>) -> String {
     let key = if result.is_ok() { "output" } else { "error" };
     let response = json!({"name": name, "response": {key: text_of(result)}});
-    json!({"functionResponse": if id.is_null() { response } else { with_id(id, response) }})
+    let response = id.map_or_else(|| response.to_string(), |id| with_id("id", id, &response));
+    format!("{{\"functionResponse\":{response}}}")
 }

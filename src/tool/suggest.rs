@@ -27,22 +27,23 @@ pub(super) fn paths(roots: &Roots, admitted: &Admitted, stop: &Stop<'_>) -> Resu
     let Some(missing) = roots.missing(admitted, stop)? else { return Ok(Vec::new()) };
     let asked: Vec<_> = admitted.path().components().collect();
     let (found, Some(wanted)) = (&asked[..missing.found], asked[missing.found].to_str()) else { return Ok(Vec::new()) };
-    let names = like(wanted, names(roots, &missing), stop)?;
-    let told = |name: String| {
-        let path = RelPath::of_names(found.iter().copied().chain([name.as_ref()]));
-        roots.told(admitted.base(), &path).to_string_lossy().into_owned()
-    };
-    Ok(names.into_iter().map(told).collect())
+    let path = |name: &str| RelPath::of_names(found.iter().copied().chain([name.as_ref()]));
+    let mut names = names(roots, &missing);
+    names.retain(|name| {
+        !roots.denies(admitted.base(), &path(name))
+            && !roots.denies(missing.base, &missing.resolved.join(name.as_ref()))
+    });
+    let names = like(wanted, names, stop)?;
+    Ok(names.iter().map(|name| roots.told(admitted.base(), &path(name)).to_string_lossy().into_owned()).collect())
 }
 
-/// Names in the directory that may be told. A directory that cannot be listed has none.
+/// Names in the directory. One that cannot be listed has none.
 fn names(roots: &Roots, missing: &Missing<Handle>) -> Vec<String> {
     let base = roots.base(missing.base);
     let directory = missing.directory.as_ref().unwrap_or(&base.directory);
     let names = directory.names(MAX_ENTRIES).unwrap_or_default();
     // A name that is no UTF-8 could not be asked for in return.
-    let names = names.into_iter().filter_map(|name| name.into_string().ok());
-    names.filter(|name| !base.denies(&missing.resolved.join(name.as_ref()))).collect()
+    names.into_iter().filter_map(|name| name.into_string().ok()).collect()
 }
 
 fn like(wanted: &str, names: Vec<String>, stop: &Stop<'_>) -> Result<Vec<String>> {

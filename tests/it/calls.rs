@@ -150,12 +150,12 @@ fn text(memory: &File, address: u64) -> String {
 
 #[cfg(target_arch = "x86_64")]
 fn number_and_arguments(registers: &user_regs_struct) -> (c_long, [u64; 2]) {
-    (registers.orig_rax.cast_signed(), [registers.rdi, registers.rsi])
+    (c_long::try_from(registers.orig_rax).unwrap(), [registers.rdi, registers.rsi])
 }
 
 #[cfg(target_arch = "aarch64")]
 fn number_and_arguments(registers: &user_regs_struct) -> (c_long, [u64; 2]) {
-    (registers.regs[8].cast_signed(), [registers.regs[0], registers.regs[1]])
+    (c_long::try_from(registers.regs[8]).unwrap(), [registers.regs[0], registers.regs[1]])
 }
 
 /// The names of the calls. With its debug assertions on, the standard library asks of each handle whether it is one before it closes
@@ -244,14 +244,17 @@ fn a_walk_takes_two_calls_and_a_close_for_each_component() {
 /// What is decided by its text alone, and what a policy denies, makes no call at all.
 #[test]
 fn what_is_refused_by_its_text_makes_no_call() {
-    let requests = ["../x", "../elsewhere/s", "/etc/passwd", "a/../../x", "", "a\0b", ".env", "secret/key", "d/.ENV"];
+    let mut requests = vec!["../x", "../elsewhere/s", "/etc/passwd", "a/../../x", "", "a\0b"];
+    if cfg!(feature = "policy") {
+        requests.extend([".env", "secret/key", "d/.ENV", "nope/../.env", "secret"]);
+    }
     let read = || {
         let tree = Tree::new(&["f", ".env", "secret/key", "O/s"]);
         let root = tree.root();
         #[cfg(feature = "policy")]
         let root = root.with_policy(capread::Policy::deny([".env", "secret/"]).unwrap());
         let tool = ReadTool::new(root);
-        for request in requests {
+        for request in &requests {
             let request = ReadRequest::new(request);
             let read = || tool.call(&request, &|| false).unwrap_err().code();
             let first = read();
@@ -259,9 +262,9 @@ fn what_is_refused_by_its_text_makes_no_call() {
         }
     };
     let Some(sections) = recorded("calls::what_is_refused_by_its_text_makes_no_call", read) else { return };
+    assert_eq!(sections.len(), requests.len());
     for (request, calls) in requests.iter().zip(&sections) {
-        let needs_a_policy = request.contains(".e") || request.contains(".E") || request.contains("secret");
-        assert!(calls.is_empty() || (needs_a_policy && cfg!(not(feature = "policy"))), "{request}: {calls:?}");
+        assert_eq!(calls, &[], "{request}");
     }
 }
 
@@ -322,10 +325,10 @@ fn no_call_names_what_lies_outside() {
 #[test]
 fn what_is_no_file_is_looked_at_and_left() {
     let read = || {
-        let tree = Tree::new(&["p|", "s=", "c%", "d/"]);
+        let tree = Tree::new(&["p|", "s=", "d/"]);
         for resolver in [Resolver::Kernel, Resolver::Walk] {
             let tool = ReadTool::new(tree.root().with_resolver(resolver));
-            for name in ["p", "s", "c", "d"] {
+            for name in ["p", "s", "d"] {
                 let read = || tool.call(&ReadRequest::new(name), &|| false).unwrap_err().code();
                 assert_eq!(read(), "not_a_file");
                 record(read);
@@ -334,7 +337,7 @@ fn what_is_no_file_is_looked_at_and_left() {
     };
     let Some(sections) = recorded("calls::what_is_no_file_is_looked_at_and_left", read) else { return };
     for (number, calls) in sections.iter().enumerate() {
-        let open = if number < 4 { "openat2" } else { "openat" };
+        let open = if number < 3 { "openat2" } else { "openat" };
         assert_eq!(names(calls), [open, "fstat", "close"], "{calls:?}");
     }
 }

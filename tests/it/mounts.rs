@@ -11,13 +11,14 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::chroot;
+use rstest::rstest;
 use rustix::fs::FileType;
 
 use crate::support::{Tree, check_in, missing, no_permission, outside, root_at, special, text, too_many_links};
 use crate::world::{
-    alone, asked, bind, by_the_kernel_then_the_walk, had, mode, mount_plainly, on_a_thread, proc, tmpfs,
+    alone, asked, bind, by_the_kernel_then_the_walk, by_the_walk, had, mode, mount_plainly, on_a_thread, proc, tmpfs,
+    with_own_mounts,
 };
-use crate::world::{by_the_walk, with_own_mounts};
 
 /// `MS_NOSYMFOLLOW` of mount(2), which nix does not name.
 const NOSYMFOLLOW: MsFlags = MsFlags::from_bits_retain(256);
@@ -265,27 +266,19 @@ fn reads_through_an_overlay() {
 }
 
 /// What stands where the kernel's own names for handles should be decides nothing (row 12).
-#[test]
-fn does_not_believe_a_procfs_that_is_none() {
-    // On their own, since a process may keep what it has once opened of procfs.
-    alone("mounts::does_not_believe_a_procfs_that_is_none", || {
+#[rstest]
+#[case::file("mounts::does_not_believe_a_procfs_that_is_none::case_1_file")]
+#[case::link("mounts::does_not_believe_a_procfs_that_is_none::case_2_link")]
+#[case::fifo("mounts::does_not_believe_a_procfs_that_is_none::case_3_fifo")]
+#[case::directory("mounts::does_not_believe_a_procfs_that_is_none::case_4_directory")]
+#[case::nothing("mounts::does_not_believe_a_procfs_that_is_none::case_5_nothing")]
+fn does_not_believe_a_procfs_that_is_none(#[case] name: &str) {
+    // Each on its own, since a process may keep what it has once opened there.
+    alone(name, || {
         let tree = Tree::new(&["f", "d/f", "l -> d/f", "p|", "out -> ../elsewhere/s", "O/s"]);
-        // In each of them procfs is another, so that none is kept.
-        for fake in ["file", "link", "fifo", "directory", "nothing"] {
-            with_own_mounts(|| {
-                tmpfs("/proc");
-                let names = Path::new("/proc/self/fd");
-                fs::create_dir_all(names).unwrap();
-                for number in 0..1024 {
-                    let name = names.join(number.to_string());
-                    match fake {
-                        "file" => fs::write(name, "OUT: fake\n").unwrap(),
-                        "link" => symlink(tree.at("O/s"), name).unwrap(),
-                        "fifo" => tree.node(name.to_str().unwrap(), FileType::Fifo, 0),
-                        "directory" => fs::create_dir(name).unwrap(),
-                        _ => {}
-                    }
-                }
+        with_own_mounts(|| {
+            fake_procfs(&tree, name.rsplit_once('_').unwrap().1);
+            for _ in 0..2 {
                 check_in(
                     &tree,
                     &tree.root(),
@@ -298,9 +291,25 @@ fn does_not_believe_a_procfs_that_is_none() {
                         ("nope", missing("nope")),
                     ],
                 );
-            });
-        }
+            }
+        });
     });
+}
+
+fn fake_procfs(tree: &Tree, kind: &str) {
+    tmpfs("/proc");
+    let names = Path::new("/proc/self/fd");
+    fs::create_dir_all(names).unwrap();
+    for number in 0..1024 {
+        let name = names.join(number.to_string());
+        match kind {
+            "file" => fs::write(name, "OUT: fake\n").unwrap(),
+            "link" => symlink(tree.at("O/s"), name).unwrap(),
+            "fifo" => tree.node(name.to_str().unwrap(), FileType::Fifo, 0),
+            "directory" => fs::create_dir(name).unwrap(),
+            _ => {}
+        }
+    }
 }
 
 /// A mount of procfs inside a root brings in links that lead anywhere.

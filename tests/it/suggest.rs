@@ -17,7 +17,6 @@ struct Row<'a>(&'a [&'a str], &'a [(&'a str, &'a [&'a str])]);
 fn check(rows: &[Row<'_>]) {
     for Row(entries, requests) in rows {
         let tree = Tree::new(entries);
-        println!("{entries:?}");
         check_in(&tree, &tree.tool(), requests);
     }
 }
@@ -192,7 +191,6 @@ fn suggests_nothing_that_is_denied() {
 /// What is suggested is asked for next, and a policy judges a path as asked too.
 #[cfg(feature = "policy")]
 #[test]
-#[ignore = "the policy is asked for where an entry lies, and not for the path that is suggested"]
 fn suggests_nothing_that_would_be_denied_when_asked_for() {
     let tree = Tree::new(&["d/main.rs", "l -> d"]);
     let tool = ReadTool::new(tree.root().with_policy(capread::Policy::deny(["/l/main.rs"]).unwrap()));
@@ -225,7 +223,7 @@ fn suggests_paths_of_the_root_that_was_asked() {
             ("{T}/other/back/mian.rs", &["{T}/other/back/main.rs"]),
         ],
     );
-    for (request, _) in [("{T}/othre/main.rs", ()), ("{O}/mian.rs", ()), ("../other/mian.rs", ())] {
+    for request in ["{T}/othre/main.rs", "{O}/mian.rs", "../other/mian.rs"] {
         let error = fail(&tool, &tree.fill(request));
         assert_eq!((error.code(), error.suggestions()), ("outside_root", &[] as &[String]), "{request}");
     }
@@ -292,7 +290,7 @@ fn a_directory_that_cannot_be_listed_suggests_nothing() {
 #[test]
 fn can_be_stopped_while_it_looks() {
     let tree = Tree::new(&["empty/"]);
-    for number in 0..1000 {
+    for number in 0..520 {
         tree.file(&format!("d/file{number:04}"), b"");
     }
     let asked = |request: &str| {
@@ -306,7 +304,7 @@ fn can_be_stopped_while_it_looks() {
         asked.get()
     };
     let (all, before) = (asked("d/fill0000"), asked("empty/fill0000"));
-    assert!(all >= before + 1000 / 256, "asked {all} times, {before} of them before the names were compared");
+    assert!(all >= before + 520 / 256, "asked {all} times, {before} of them before the names were compared");
     for at in before..all {
         assert_stops(&tree, at);
     }
@@ -322,11 +320,10 @@ fn assert_stops(tree: &Tree, at: usize) {
 }
 
 #[test]
-#[ignore = "stopped on its way to the directory, it says that nothing is there"]
 fn can_be_stopped_on_its_way_to_the_directory() {
     let tree = Tree::new(&["d/file0000"]);
-    // At the start, by the kernel, and on both walks.
-    let walks = if mode().asks_the_kernel() { 2..6 } else { 1..5 };
+    // At the start and by the kernel, or on the walk; then on the second walk and before names are compared.
+    let walks = if mode().asks_the_kernel() { 2..5 } else { 1..6 };
     for at in walks {
         assert_stops(&tree, at);
     }

@@ -295,10 +295,8 @@ pub(crate) fn check(rows: &[Row<'_>]) {
     for Row(id, entries, requests) in rows {
         let tree = Tree::new(entries);
         let root = tree.root();
-        for (request, expected) in *requests {
-            if let Some(mismatch) = mismatch(&tree, &root, request, expected) {
-                writeln!(wrong, "row {id} {entries:?}: {mismatch}").unwrap();
-            }
+        for mismatch in mismatches(&tree, &root, requests) {
+            writeln!(wrong, "row {id} {entries:?}: {mismatch}").unwrap();
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
@@ -307,9 +305,13 @@ pub(crate) fn check(rows: &[Row<'_>]) {
 /// Checks requests in a tree that is there already, by a root that need not be opened as usual.
 #[track_caller]
 pub(crate) fn check_in(tree: &Tree, root: &Root, requests: &[(&str, Expected)]) {
-    let wrong: Vec<_> =
-        requests.iter().filter_map(|(request, expected)| mismatch(tree, root, request, expected)).collect();
+    let wrong = mismatches(tree, root, requests);
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[track_caller]
+pub(crate) fn mismatches(tree: &Tree, root: &Root, requests: &[(&str, Expected)]) -> Vec<String> {
+    requests.iter().filter_map(|(request, expected)| mismatch(tree, root, request, expected)).collect()
 }
 
 #[track_caller]

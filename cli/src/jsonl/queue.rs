@@ -43,6 +43,17 @@ impl<T> Queue<T> {
         Some(item)
     }
 
+    /// Takes out what still waits and is wanted, the oldest first.
+    pub(super) fn withdraw(&self, is_wanted: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut state = self.lock();
+        let (wanted, rest) =
+            std::mem::take(&mut state.waiting).into_iter().partition::<VecDeque<_>, _>(|(item, _)| is_wanted(item));
+        state.waiting = rest;
+        state.bytes -= wanted.iter().map(|(_, bytes)| bytes).sum::<usize>();
+        self.changed.notify_all();
+        wanted.into_iter().map(|(item, _)| item).collect()
+    }
+
     /// Takes no more; what waits is still handed out.
     pub(super) fn close(&self) {
         self.lock().closed = true;
@@ -77,6 +88,16 @@ mod tests {
         queue.close();
         queue.push(4, 1);
         assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn withdraws_what_is_wanted_and_keeps_the_order_of_the_rest() {
+        let queue = Queue::new(10);
+        (1..=5).for_each(|item| queue.push(item, 2));
+        assert_eq!(queue.withdraw(|item| item % 2 == 0), [2, 4]);
+        assert_eq!(queue.lock().bytes, 6);
+        queue.close();
+        assert!(std::iter::from_fn(|| queue.pop()).eq([1, 3, 5]));
     }
 
     #[test]

@@ -40,9 +40,8 @@ fn answers_each_form_in_its_own() {
 {"functionCall":{"id":"x","name":"read","args":{"path":"a.txt","limit":1}}}
 "#;
     let answers = in_order(input);
-    let id = serde_json::from_str::<Value>(r#"{"any":["json",1e2,12345678901234567890123]}"#).unwrap();
-    assert_eq!(answers[0]["id"].to_string(), id.to_string());
-    assert_eq!(id.to_string(), r#"{"any":["json",1e+2,12345678901234567890123]}"#);
+    let id: Value = serde_json::from_str(r#"{"any":["json",1e2,12345678901234567890123]}"#).unwrap();
+    assert_eq!(answers[0]["id"], id);
     assert_eq!(answers[0]["content"], json!([{"type": "text", "text": hint}]));
     assert_eq!(answers[0]["structuredContent"]["nextOffset"], 2);
     assert_eq!(answers[0]["isError"], false);
@@ -55,6 +54,54 @@ fn answers_each_form_in_its_own() {
             json!({"functionResponse": {"id": "x", "name": "read", "response": {"output": hint}}}),
         ]
     );
+}
+
+#[test]
+fn gives_every_id_back_as_it_was_written() {
+    for id in [
+        "1e2",
+        "1.0",
+        "12345678901234567890123",
+        "-0",
+        r#""\u0061""#,
+        r#"{"a":1,"a":2}"#,
+        "[[],  {}]",
+        r#""\ud800""#,
+        "null",
+    ] {
+        let input = format!(r#"{{"name":"read","id":{id},"arguments":{{"path":"nope"}}}}"#);
+        let directory = directory(&[]);
+        let output = capread(&directory, &["jsonl"]).write_stdin(input).assert().success();
+        let answer = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        assert!(answer.starts_with(&format!(r#"{{"id":{id},"content":"#)), "{answer}");
+    }
+}
+
+/// Of a call that can be told from its fields, only the arguments are wrong.
+#[test]
+fn a_call_with_odd_arguments_keeps_its_id_and_form() {
+    let deep = format!(r#"{{"path":"a.txt","x":{}{}}}"#, "[".repeat(1000), "]".repeat(1000));
+    for (arguments, text) in [
+        (r#"{"path":"\ud800"}"#, "path must be a string, found text that is no Unicode"),
+        (&deep, "unknown field x, found an array (fields: path, offset and limit)"),
+        (
+            r#"{"path":"a.txt","limit":{"$serde_json::private::Number":"1"}}"#,
+            "limit must be a positive integer, found an object",
+        ),
+        (r#"{"path":"a.txt","limit":1e20}"#, "limit must be a positive integer, found 1e20"),
+        (
+            r#"{"path":"a.txt","limit":9007199254740992.5}"#,
+            "limit must be a positive integer, found 9007199254740992.5",
+        ),
+        (
+            r#"{"path":"a.txt","offset":9007199254740993.0}"#,
+            "Offset 9007199254740993 is beyond end of file (2 lines total)",
+        ),
+    ] {
+        let input = format!(r#"{{"type":"tool_use","id":"t","name":"read","input":{arguments}}}"#);
+        let expected = json!({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": text}], "is_error": true});
+        assert_eq!(in_order(input.as_bytes()), [expected], "{arguments}");
+    }
 }
 
 #[test]
@@ -206,6 +253,73 @@ fn ends_when_nobody_takes_the_answers() {
     writeln!(input, "{}", json!({"id": 1, "name": "read", "arguments": {"path": "a.txt"}})).unwrap();
     // The input stays open: the process must end by itself.
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn answers_a_cancelled_call_that_still_waits_at_once() {
+    let directory = directory(&[("a.txt", b"one\n")]);
+    endless(&directory);
+    let mut child = spawn(&directory, &["jsonl", "--jobs", "1"]);
+    let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    for (id, path) in [(1, "endless"), (2, "a.txt"), (3, "a.txt")] {
+        writeln!(input, "{}", json!({"id": id, "name": "read", "arguments": {"path": path}})).unwrap();
+    }
+    let mut cancel = |id: u32| {
+        writeln!(input, "{}", json!({"cancel": id})).unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        (answer["id"].clone(), code(&answer).to_owned(), answer["structuredContent"]["path"].clone())
+    };
+    // The first goes on for hours, so the second can have no other thread to thank.
+    assert_eq!(cancel(2), (json!(2), "cancelled".to_owned(), json!("a.txt")));
+    assert_eq!(cancel(1), (json!(1), "cancelled".to_owned(), json!("endless")));
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn ends_when_nobody_takes_the_answers_though_a_read_is_running() {
+    let directory = directory(&[("a.txt", b"one\n")]);
+    endless(&directory);
+    let mut child = spawn(&directory, &["jsonl", "--jobs", "2"]);
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut call = |id: u32, path: &str| {
+        writeln!(input, "{}", json!({"id": id, "name": "read", "arguments": {"path": path}})).unwrap();
+    };
+    call(1, "endless");
+    call(2, "a.txt");
+    output.read_line(&mut String::new()).unwrap();
+    drop(output);
+    call(3, "a.txt");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn an_input_that_cannot_be_read_is_told_after_the_answers() {
+    let directory = directory(&[("a.txt", b"one\n")]);
+    let folder = fs::File::open(directory.path()).unwrap();
+    let output = std::process::Command::new(assert_cmd::cargo::cargo_bin("capread"))
+        .arg("jsonl")
+        .current_dir(&directory)
+        .stdin(folder)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "error: cannot read the calls: Is a directory (os error 21)\n"
+    );
+}
+
+#[test]
+fn answers_many_calls_of_one_id() {
+    let directory = directory(&[("a.txt", b"one\n")]);
+    let input = "{\"id\":1,\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}\n".repeat(20_000);
+    let answers = answers(&directory, &[], input.as_bytes());
+    assert_eq!(answers.len(), 20_000);
+    assert!(answers.iter().all(|answer| answer["id"] == 1 && code(answer) == "none"));
 }
 
 #[test]

@@ -61,9 +61,9 @@ fn a_failed_read_is_status_1_and_its_message(#[case] arguments: &[&str], #[case]
 #[rstest]
 #[case::no_lines(&["read", "f", "--max-lines", "0"], "error: max_lines must be a positive integer")]
 #[case::no_bytes(&["read", "f", "--max-bytes", "0"], "error: max_bytes must be a positive integer")]
-#[case::missing_root(&["read", "f", "--root", "nope"], "error: cannot open root nope: File does not exist: nope")]
-#[case::root_is_a_file(&["read", "f", "--root", "f"], "error: cannot open root f: root must be a directory: f")]
-#[case::jsonl_root_is_a_file(&["jsonl", "--root", "f"], "error: cannot open root f: root must be a directory: f")]
+#[case::missing_root(&["read", "f", "--root", "nope"], "error: cannot open root: File does not exist: nope")]
+#[case::root_is_a_file(&["read", "f", "--root", "f"], "error: cannot open root: root must be a directory: f")]
+#[case::jsonl_root_is_a_file(&["jsonl", "--root", "f"], "error: cannot open root: root must be a directory: f")]
 fn what_cannot_start_is_status_2(#[case] arguments: &[&str], #[case] message: &str) {
     fails(2, &[("f", b"a\n")], arguments, message);
 }

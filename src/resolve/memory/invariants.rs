@@ -42,33 +42,14 @@ impl Inside {
     /// A directory that was moved out counts as long as it is there, with all that is put into it: a walk may have entered it before.
     #[must_use]
     pub fn of(allowed: &[Allowed], trees: &[&Tree]) -> Self {
-        let mut inside = Self {
-            nodes: BTreeSet::new(),
-            denied: BTreeSet::new(),
-            closed: BTreeSet::new(),
-            any_leased: trees.iter().any(|tree| tree.nodes().any(|node| tree.node(node).leased)),
-        };
-        let (mut allowed_somewhere, mut open_somewhere) = (BTreeSet::new(), BTreeSet::new());
-        for (tree, root) in trees.iter().flat_map(|tree| allowed.iter().map(move |root| (tree, root))) {
-            let put_in: BTreeSet<_> = inside.nodes.iter().flat_map(|node| tree.beneath(*node)).collect();
-            let put_in: Vec<_> = put_in.difference(&inside.nodes).copied().collect();
-            let beneath = tree.beneath(root.node);
-            let may_name = |node: &NodeId| {
-                root.denied.is_empty()
-                    || tree.names_beneath(root.node, *node).is_some_and(|names| !is_denied(root, &names))
-            };
-            let mount = tree.node(root.node).mount;
-            let may_enter = |node: &NodeId| !root.one_file_system || tree.node(*node).mount == mount;
-            allowed_somewhere.extend(beneath.iter().copied().filter(may_name));
-            open_somewhere.extend(beneath.iter().copied().filter(may_enter));
-            for nodes in [&mut inside.nodes, &mut allowed_somewhere, &mut open_somewhere] {
-                nodes.extend(&put_in);
-            }
-            inside.nodes.extend(beneath);
+        let any_leased = trees.iter().any(|tree| tree.nodes().any(|node| tree.node(node).leased));
+        let mut sets = Sets::default();
+        for tree in trees {
+            sets.add(allowed, tree);
         }
-        inside.denied = inside.nodes.difference(&allowed_somewhere).copied().collect();
-        inside.closed = inside.nodes.difference(&open_somewhere).copied().collect();
-        inside
+        let Sets { nodes, named, entered } = sets;
+        let (denied, closed) = (&nodes - &named, &nodes - &entered);
+        Self { nodes, denied, closed, any_leased }
     }
 
     /// Whether it may be opened.
@@ -79,6 +60,38 @@ impl Inside {
 
     fn allows_look(&self, node: NodeId) -> bool {
         self.nodes.contains(&node) && !self.denied.contains(&node)
+    }
+}
+
+/// Nodes that at some moment lay beneath a root: all, those that its policy allowed to name, and those that its mount holds.
+#[derive(Default)]
+struct Sets {
+    nodes: BTreeSet<NodeId>,
+    named: BTreeSet<NodeId>,
+    entered: BTreeSet<NodeId>,
+}
+
+impl Sets {
+    fn add(&mut self, allowed: &[Allowed], tree: &Tree) {
+        let beneath: BTreeSet<_> = allowed.iter().flat_map(|root| tree.beneath(root.node)).collect();
+        let still: BTreeSet<_> = self.nodes.iter().flat_map(|node| tree.beneath(*node)).collect();
+        // In what was moved out. No policy knows a path of theirs.
+        let put_in: Vec<_> =
+            still.into_iter().filter(|node| !self.nodes.contains(node) && !beneath.contains(node)).collect();
+        self.named.extend(&put_in);
+        for root in allowed {
+            let mount = tree.node(root.node).mount;
+            let may_enter = |node: &NodeId| !root.one_file_system || tree.node(*node).mount == mount;
+            let may_name = |node: &NodeId| {
+                let names = tree.names_beneath(root.node, *node);
+                root.denied.is_empty() || names.is_some_and(|names| !is_denied(root, &names))
+            };
+            let beneath = tree.beneath(root.node);
+            self.named.extend(beneath.iter().copied().filter(may_name));
+            self.entered.extend(beneath.iter().chain(&put_in).copied().filter(may_enter));
+        }
+        self.nodes.extend(beneath);
+        self.nodes.extend(put_in);
     }
 }
 
@@ -186,12 +199,11 @@ impl<T: Debug> Run<T> {
         self.assert(all_harmless || self.may_be_exchanged(), "something that is no file was opened for reading");
     }
 
-    /// Where the file that was looked at cannot be reopened, it can be another thing by the time that it is opened by its name.
-    /// Nothing is promised then but that it is not returned.
+    /// Without procfs, the file that was looked at can be another thing by the time that it is opened by its name. Nothing is promised
+    /// then but that it is not returned.
     fn may_be_exchanged(&self) -> bool {
-        let reopens = self.calls.iter().filter(|call| call.operation == Operation::Reopen);
-        let any_refused = reopens.filter(|call| call.found.is_none()).count() > 0;
-        any_refused && !self.how.plan.is_empty()
+        let without_procfs = self.how.behaviour.procfs == Procfs::Missing || self.was_failed();
+        without_procfs && !self.how.plan.is_empty()
     }
 
     fn check_number(&self) {

@@ -52,7 +52,7 @@ fn expected(world: &World, request: &str) -> Result<String, ErrorKind> {
     let path = world.allowed[0].admit(request).unwrap();
     let found = model(world).open(&path.to_names())?;
     let top = world.tree.names_beneath(NodeId::TOP, found.node).unwrap();
-    Ok(format!("/{}", top.join(OsStr::new("/")).display()))
+    Ok(format!("/{}", top.join(OsStr::new("/")).to_string_lossy()))
 }
 
 #[test]

@@ -27,6 +27,9 @@ pub(crate) enum Attack {
     Storm,
 }
 
+/// One change. It is made again and again.
+pub(crate) type Change = Box<dyn FnMut() + Send>;
+
 pub(crate) struct Attackers {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -38,22 +41,28 @@ struct Shared {
     longest_pause: AtomicU32,
 }
 
+impl Attack {
+    pub(crate) fn changes(self, tree: &Tree) -> Vec<Change> {
+        match self {
+            Self::Exchange(one, other) => vec![exchanging(tree.at(one), tree.at(other))],
+            Self::Move(from, to) => vec![moving(tree.at(from), tree.at(to))],
+            Self::Storm => (0..STORM).map(|number| storming(tree, number)).collect(),
+        }
+    }
+}
+
 pub(crate) fn exchange(one: &Path, other: &Path) {
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
 }
 
 impl Attackers {
-    pub(crate) fn start(tree: &Tree, attack: Attack) -> Self {
+    /// Each change in a thread of its own, again and again.
+    pub(crate) fn start(changes: Vec<Change>) -> Self {
         let shared = Arc::new(Shared {
             ended: AtomicBool::new(false),
             changes: AtomicU64::new(0),
             longest_pause: AtomicU32::new(RHYTHMS[0]),
         });
-        let changes: Vec<Box<dyn FnMut() + Send>> = match attack {
-            Attack::Exchange(one, other) => vec![exchanging(tree.at(one), tree.at(other))],
-            Attack::Move(from, to) => vec![moving(tree.at(from), tree.at(to))],
-            Attack::Storm => (0..STORM).map(|number| storming(tree, number)).collect(),
-        };
         let run = |(change, seed)| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.attack(change, seed))
@@ -83,7 +92,7 @@ impl Drop for Attackers {
 }
 
 impl Shared {
-    fn attack(&self, mut change: Box<dyn FnMut() + Send>, seed: u64) {
+    fn attack(&self, mut change: Change, seed: u64) {
         let mut random = Random(seed);
         while !self.ended.load(Ordering::Relaxed) {
             change();
@@ -95,18 +104,18 @@ impl Shared {
     }
 }
 
-fn exchanging(one: PathBuf, other: PathBuf) -> Box<dyn FnMut() + Send> {
+fn exchanging(one: PathBuf, other: PathBuf) -> Change {
     Box::new(move || exchange(&one, &other))
 }
 
-fn moving(mut from: PathBuf, mut to: PathBuf) -> Box<dyn FnMut() + Send> {
+fn moving(mut from: PathBuf, mut to: PathBuf) -> Change {
     Box::new(move || {
         fs::rename(&from, &to).unwrap();
         std::mem::swap(&mut from, &mut to);
     })
 }
 
-fn storming(tree: &Tree, number: usize) -> Box<dyn FnMut() + Send> {
+fn storming(tree: &Tree, number: usize) -> Change {
     let [one, other] = ["one", "other"].map(|name| format!("T/storm{number}/{name}"));
     tree.file(&one, b"OUT:\n");
     tree.file(&other, b"OUT:\n");

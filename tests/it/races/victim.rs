@@ -126,10 +126,12 @@ fn serves() {
     let [reader, traced, root] = role.split('\t').collect::<Vec<_>>()[..] else { panic!("{role}") };
     let mut stream = BufReader::new(UnixStream::from(io::stdin().as_fd().try_clone_to_owned().unwrap()));
     let read = Reader::named(reader).prepare(Path::new(root));
-    writeln!(stream.get_mut(), "{}", gettid()).unwrap();
     let is_traced = traced == "traced";
     if is_traced {
         ptrace::traceme().unwrap();
+    }
+    writeln!(stream.get_mut(), "{}", gettid()).unwrap();
+    if is_traced {
         raise(Signal::SIGSTOP).unwrap();
         stop_before_calls();
     }
@@ -146,8 +148,10 @@ fn serves() {
         for _ in 0..times.parse().unwrap() {
             *answers.entry(read(request).replace('\n', "\\n")).or_default() += 1;
         }
-        let told: String = answers.iter().map(|(answer, count)| format!("{count} {answer}\n")).collect();
-        stream.get_mut().write_all((told + "\n").as_bytes()).unwrap();
+        for (answer, count) in answers {
+            writeln!(stream.get_mut(), "{count} {answer}").unwrap();
+        }
+        writeln!(stream.get_mut()).unwrap();
     }
 }
 
