@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::{io, iter};
 
 use cap_std::fs::{Dir, MetadataExt};
-use capread::fuzzing::{Behaviour, Beneath, Failure, Found, How, Model, NodeId, Procfs, open_resolved};
+use capread::fuzzing::{Behaviour, Beneath, Failure, Found, How, Inside, Model, NodeId, Procfs, open_resolved};
 use capread::{ErrorKind, FileKind, RelPath, Resolver, Root};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
@@ -53,8 +53,9 @@ impl Disks {
         let real = self.real.fill(&scene.world.tree, top, |_, target| target.into());
         let twin = self.twin.fill(&scene.world.tree, top, |node, target| rewritten(&scene, node, target));
         let both = Both::open(real, &scene.top.join("G"), twin, &self.twin.path().join("R"));
+        let inside = scene.world.inside();
         for request in &scene.requests {
-            both.check(&scene, request);
+            both.check(&scene, request, &inside);
         }
         drop(both);
         assert_eq!(open_handles(), handles, "handles that are open");
@@ -78,9 +79,9 @@ impl Both {
         Self { real, roots, twin, twin_root }
     }
 
-    fn check(&self, scene: &Scene, request: &Path) {
+    fn check(&self, scene: &Scene, request: &Path, inside: &Inside) {
         let Some(path) = scene.admit(request) else { return self.check_refused(request) };
-        let answer = in_memory(scene, &path);
+        let answer = in_memory(scene, &path, inside);
         for root in &self.roots {
             let found = on_disk(root, &path, &self.real);
             assert_eq!(found, answer, "{root:?}, {} in {scene:#?}", request.display());
@@ -132,15 +133,14 @@ impl Both {
 }
 
 /// The answer of all ways in memory.
-fn in_memory(scene: &Scene, path: &RelPath) -> Answer {
+fn in_memory(scene: &Scene, path: &RelPath, inside: &Inside) -> Answer {
     let world = &scene.world;
     let model = Model { tree: &world.tree, allowed: &world.allowed, uid: rustix::process::geteuid().as_raw() };
     let expected = model.open(&names(path));
-    let inside = world.inside();
     let answer = |resolver, beneath, procfs| {
         let behaviour = Behaviour { beneath, procfs, ..Behaviour::default() };
         let run = world.open(path, How { resolver, behaviour, plan: Vec::new() });
-        run.check(&inside);
+        run.check(inside);
         run.outcome
     };
     let first = answer(Resolver::Walk, Beneath::Works, Procfs::Works);

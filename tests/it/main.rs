@@ -11,6 +11,7 @@ mod mounts;
 mod policy;
 mod races;
 mod roots;
+mod schedules;
 mod special_files;
 mod suggest;
 mod support;

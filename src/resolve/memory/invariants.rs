@@ -83,8 +83,8 @@ impl Sets {
             let mount = tree.node(root.node).mount;
             let may_enter = |node: &NodeId| !root.one_file_system || tree.node(*node).mount == mount;
             let may_name = |node: &NodeId| {
-                let names = tree.names_beneath(root.node, *node);
-                root.denied.is_empty() || names.is_some_and(|names| !is_denied(root, &names))
+                let names = || tree.names_beneath(root.node, *node);
+                root.denied.is_empty() || names().is_some_and(|names| !is_denied(root, &names))
             };
             let beneath = tree.beneath(root.node);
             self.named.extend(beneath.iter().copied().filter(may_name));
