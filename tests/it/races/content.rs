@@ -63,7 +63,6 @@ fn text(tool: &ReadTool) -> Result<String, String> {
 /// A change to `f`, what a read may get meanwhile, and a reader with a bug that gets something else.
 struct Scenario {
     name: &'static str,
-    entries: &'static [&'static str],
     change: fn(&Tree) -> Vec<Change>,
     answers: &'static [&'static str],
     control: fn(&Path) -> io::Result<String>,
@@ -74,7 +73,7 @@ struct Scenario {
 fn race(scenario: &Scenario) {
     let _alone = alone();
     let files = ['A', 'B'].map(lines);
-    let tree = Tree::new(scenario.entries);
+    let tree = Tree::new(&[]);
     tree.file("f", files[0].as_bytes());
     tree.file("T/other", &files[1].as_bytes()[..FILE / 2]);
     let limits = Limits::default().max_bytes(1 << 20).unwrap().max_lines(1 << 20).unwrap();
@@ -104,7 +103,6 @@ fn race(scenario: &Scenario) {
 fn a_file_that_is_replaced_is_one_or_the_other() {
     race(&Scenario {
         name: "file replaced while it is read",
-        entries: &[],
         change: |tree| Attack::Exchange("f", "T/other").changes(tree),
         answers: &["all lines", "whole lines of the other"],
         control: |path| {
@@ -126,7 +124,6 @@ fn a_file_that_is_replaced_is_one_or_the_other() {
 fn a_file_that_shrinks_and_grows_has_whole_lines() {
     race(&Scenario {
         name: "file truncated and appended to while it is read",
-        entries: &[],
         change: |tree| vec![writing(tree.at("f"))],
         answers: &["whole lines", "all lines"],
         control: |path| {

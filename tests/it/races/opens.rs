@@ -29,11 +29,14 @@ impl Opens {
         Self(inotify)
     }
 
-    /// Of the files outside the root, by the literals of a tree.
-    pub(crate) fn outside(tree: &Tree, entries: &[&str]) -> Self {
+    /// Of the files outside the roots of these trees, by their literals.
+    pub(crate) fn outside(trees: &[(&Tree, &[&str])]) -> Self {
         let is_outside = |entry: &&&str| entry.starts_with("O/") || entry.starts_with("T/");
         let is_file = |entry: &&&str| !entry.contains(' ') && !entry.ends_with(['/', '|']);
-        Self::of(entries.iter().filter(is_outside).filter(is_file).map(|entry| tree.at(entry)), WatchFlags::OPEN)
+        let paths = trees
+            .iter()
+            .flat_map(|(tree, entries)| entries.iter().filter(is_outside).filter(is_file).map(|entry| tree.at(entry)));
+        Self::of(paths, WatchFlags::OPEN)
     }
 
     /// Whether there were any since the last look.
