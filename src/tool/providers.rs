@@ -46,15 +46,17 @@ impl Message {
     ///
     /// ```
     /// use capread::{Message, ReadTool, Root};
+    /// use serde_json::{Value, json};
     ///
-    /// # fn main() -> Result<(), capread::Error> {
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir().expect("a temporary directory");
     /// # std::fs::write(directory.path().join("a.txt"), "one\n").expect("a file");
     /// let tool = ReadTool::new(Root::open_ambient(directory.path())?);
     /// let call = r#"{"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{\"path\": \"a.txt\"}"}}"#;
     /// if let Message::Call(call) = Message::parse(call) {
     ///     assert_eq!(call.id(), Some(r#""call_1""#));
-    ///     assert_eq!(call.run(&tool, &|| false), r#"{"tool_call_id":"call_1","content":"one","role":"tool"}"#);
+    ///     let answer: Value = serde_json::from_str(&call.run(&tool, &|| false))?;
+    ///     assert_eq!(answer, json!({"role": "tool", "tool_call_id": "call_1", "content": "one"}));
     /// }
     /// # Ok(())
     /// # }
