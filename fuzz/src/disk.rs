@@ -11,20 +11,16 @@ use std::path::{Path, PathBuf};
 use capread::fuzzing::{Content, NodeId, Tree};
 use rustix::fs::{FileType, Mode, mknodat};
 
-/// A folder that nothing else uses, in memory where there is such a disk. It goes when it is dropped.
+/// A folder that nothing else uses, in memory where there is such a disk. It is there from when it is filled until it is cleared.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// The folder of this process with this name, empty.
+    /// The folder of this process with this name.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let parent = ["/dev/shm", "/tmp"].map(Path::new).into_iter().find(|path| path.is_dir()).expect("a disk");
-        let path = parent.join(format!("capread-fuzz-{}-{name}", std::process::id()));
-        let folder = Self(path);
-        folder.clear();
-        fs::create_dir(&folder.0).expect("a folder");
-        folder
+        Self(parent.join(format!("capread-fuzz-{}-{name}", std::process::id())))
     }
 
     /// Its absolute path, over no link.
@@ -33,7 +29,8 @@ impl Folder {
         &self.0
     }
 
-    fn clear(&self) {
+    /// Removes it with all that is in it.
+    pub fn clear(&self) {
         match fs::remove_dir_all(&self.0) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{error}"),
             _ => {}
@@ -48,12 +45,6 @@ impl Folder {
         let mut made = Made { paths: HashMap::new(), nodes: HashMap::new() };
         made.fill(&self.0, tree, from, &target);
         made
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        self.clear();
     }
 }
 

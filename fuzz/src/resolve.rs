@@ -8,6 +8,8 @@
 //! * An absolute target is an escape for both, wherever it leads. In the twin, those that begin with a path of the root are relative.
 //! * A `..` or a slash at the end of a request has a physical meaning for both. They are asked for what capread's fence made of it.
 //! * Neither counts components, and a request of 4096 bytes is too long for both. Such answers are not compared.
+//! * cap-std gives up after fewer than 40 links where the kernel refuses a path that its own walk then goes once more. What it calls too
+//!   many links is not compared.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -59,6 +61,9 @@ impl Disks {
         }
         drop(both);
         assert_eq!(open_handles(), handles, "handles that are open");
+        // The process ends without a last word.
+        self.real.clear();
+        self.twin.clear();
     }
 }
 
@@ -97,7 +102,11 @@ impl Both {
             return;
         }
         assert_eq!(by_kernel, expected, "the kernel's, {} in {scene:#?}", request.display());
-        assert_eq!(self.by_cap_std(&asked), expected, "cap-std's, {} in {scene:#?}", request.display());
+        let by_cap_std = self.by_cap_std(&asked);
+        if by_cap_std == Outcome::TooManyLinks {
+            return;
+        }
+        assert_eq!(by_cap_std, expected, "cap-std's, {} in {scene:#?}", request.display());
     }
 
     /// A fence that refuses a request refuses it on the disk too.
