@@ -8,6 +8,8 @@
 //! * An absolute target is an escape for both, wherever it leads. In the twin, those that begin with a path of the root are relative.
 //! * A `..` or a slash at the end of a request has a physical meaning for both. They are asked for what capread's fence made of it.
 //! * Neither counts components, and a request of 4096 bytes is too long for both. Such answers are not compared.
+//! * Where a `..` would leave, the kernel's quick lookup gives up and a slower one starts again, with the links counted so far: a chain of
+//!   more than 20 links that leaves can be too many for it.
 //! * cap-std gives up after fewer than 40 links where the kernel refuses a path that its own walk then goes once more. What it calls too
 //!   many links is not compared.
 
@@ -99,6 +101,9 @@ impl Both {
         let expected = outcome(scene, answer);
         let by_kernel = self.by_kernel(&asked);
         if by_kernel == Outcome::Unknown {
+            return;
+        }
+        if by_kernel == Outcome::TooManyLinks && expected == Outcome::Outside {
             return;
         }
         assert_eq!(by_kernel, expected, "the kernel's, {} in {scene:#?}", request.display());
