@@ -1,5 +1,6 @@
-//! How a caller stops a read.
+//! How a caller stops a read, and hears how far it has come.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -36,10 +37,24 @@ impl Cancel for AtomicBool {
     }
 }
 
-/// What can stop one read: the caller's flag, and the application's deadline counted from the read's start.
+/// How far a scan has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Bytes of the file that have been dealt with. Of one read it only grows.
+    pub scanned: u64,
+    /// Bytes of the file, where its size is known.
+    pub size: Option<u64>,
+}
+
+/// What can stop one read: the caller's flag, and the application's deadline counted from the read's start; and who wants to hear how
+/// far it has come.
 pub(crate) struct Stop<'a> {
     cancel: &'a dyn Cancel,
     deadline: Option<Deadline>,
+    progress: Option<&'a dyn Fn(Progress)>,
+    /// The furthest that was told.
+    told: Cell<u64>,
 }
 
 struct Deadline {
@@ -51,7 +66,20 @@ impl<'a> Stop<'a> {
     pub(crate) fn new(cancel: &'a dyn Cancel, allowed: Option<Duration>) -> Self {
         // A deadline beyond what the clock can express is no deadline.
         let deadline = allowed.and_then(|allowed| Some(Deadline { at: Instant::now().checked_add(allowed)?, allowed }));
-        Self { cancel, deadline }
+        Self { cancel, deadline, progress: None, told: Cell::new(0) }
+    }
+
+    pub(crate) fn with_progress(self, progress: &'a dyn Fn(Progress)) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
+    /// The scan has come to this byte.
+    pub(crate) fn tell(&self, scanned: u64, size: Option<u64>) {
+        let Some(progress) = self.progress else { return };
+        if scanned > self.told.get() {
+            self.told.set(scanned);
+            progress(Progress { scanned, size });
+        }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
