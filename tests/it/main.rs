@@ -5,6 +5,7 @@
 
 mod calls;
 mod fence;
+mod index;
 mod modes;
 mod mounts;
 #[cfg(feature = "policy")]
