@@ -181,7 +181,7 @@ impl ReadTool {
         &self,
         request: &ReadRequest,
         cancel: &dyn Cancel,
-        progress: &dyn Fn(Progress),
+        progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<ReadOutput> {
         self.call_until(request, &Stop::new(cancel, self.limits.allowed_time()).with_progress(progress))
     }

@@ -1,7 +1,7 @@
 //! A scan that takes longer than a second shows how far it has come, where standard error is a terminal.
 
-use std::cell::OnceCell;
 use std::io::{self, IsTerminal};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use capread::Progress;
@@ -14,11 +14,11 @@ const STYLE: &str = "{bar:40} {bytes} of {total_bytes}, {eta} left";
 const STYLE_WITHOUT_SIZE: &str = "{spinner} {bytes}, {bytes_per_sec}";
 
 /// Does the work and shows its progress meanwhile; afterwards nothing of it is left on the terminal.
-pub(crate) fn shown<T>(work: impl FnOnce(&dyn Fn(Progress)) -> T) -> T {
+pub(crate) fn shown<T>(work: impl FnOnce(&(dyn Fn(Progress) + Sync)) -> T) -> T {
     if !io::stderr().is_terminal() {
         return work(&|_| {});
     }
-    let (begun, bar) = (Instant::now(), OnceCell::new());
+    let (begun, bar) = (Instant::now(), OnceLock::new());
     let result = work(&|progress| {
         if begun.elapsed() >= PATIENCE {
             bar.get_or_init(|| start(progress)).set_position(progress.scanned);

@@ -1,7 +1,7 @@
 //! Counting the line breaks of a large file on two threads.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -27,9 +27,14 @@ struct Work<'a> {
     next: AtomicU64,
     counts: Vec<AtomicU64>,
     scanned: AtomicU64,
-    abandoned: AtomicBool,
     /// The first slot that could not be counted to its end, and why.
     cut: Mutex<Option<(u64, Cut)>>,
+}
+
+/// How much of a slot is there.
+enum Slot {
+    Whole,
+    Short,
 }
 
 enum Cut {
@@ -48,68 +53,56 @@ impl Slots<'_> {
             next: AtomicU64::new(0),
             counts: (0..(self.range.end - self.range.start).div_ceil(self.bytes)).map(|_| AtomicU64::new(0)).collect(),
             scanned: AtomicU64::new(0),
-            abandoned: AtomicBool::new(false),
             cut: Mutex::new(None),
         };
         // One buffer for both, so that memory stays as it is. Halves of it cost some 8 % more than whole ones.
         let (leaders, helpers) = buffer.split_at_mut(buffer.len() / 2);
         thread::scope(|scope| {
             // A process that may have no more threads counts alone.
-            let _ = thread::Builder::new().spawn_scoped(scope, || work.help(helpers));
-            work.lead(leaders, stop).inspect_err(|_| work.abandoned.store(true, Ordering::Relaxed))
-        })?;
+            let _ = thread::Builder::new().spawn_scoped(scope, || work.run(helpers, || stop.check()));
+            work.run(leaders, || {
+                let scanned = work.scanned.load(Ordering::Relaxed);
+                stop.tell(self.range.start + scanned, self.source.known_size());
+                stop.check()
+            });
+        });
         work.into_counts()
     }
 }
 
 impl Work<'_> {
-    /// The thread of the caller, which alone hears of cancellation.
-    fn lead(&self, buffer: &mut [u8], stop: &Stop<'_>) -> Result<()> {
+    fn run(&self, buffer: &mut [u8], check: impl Fn() -> Result<()>) {
         while let Some(slot) = self.take() {
-            self.count(slot, buffer, || {
-                stop.tell(
-                    self.slots.range.start + self.scanned.load(Ordering::Relaxed),
-                    self.slots.source.known_size(),
-                );
-                stop.check()
-            })?;
-        }
-        Ok(())
-    }
-
-    fn help(&self, buffer: &mut [u8]) {
-        while let Some(slot) = self.take() {
-            // The leader has its own reason to stop.
-            if self.count(slot, buffer, || Ok(())).is_err() {
-                return;
+            match self.count(slot, buffer, &check) {
+                Ok(Slot::Whole) => {}
+                Ok(Slot::Short) => self.cut(slot, Cut::Ended),
+                Err(error) => self.cut(slot, Cut::Failed(error)),
             }
         }
     }
 
     fn take(&self) -> Option<u64> {
         let slot = self.next.fetch_add(1, Ordering::Relaxed);
-        (slot < to_u64(self.counts.len()) && !self.abandoned.load(Ordering::Relaxed)).then_some(slot)
+        (slot < to_u64(self.counts.len())).then_some(slot)
     }
 
-    /// Counts one slot. Fails only as `check` does, before a chunk.
-    fn count(&self, slot: u64, buffer: &mut [u8], check: impl Fn() -> Result<()>) -> Result<()> {
+    /// Counts one slot.
+    fn count(&self, slot: u64, buffer: &mut [u8], check: impl Fn() -> Result<()>) -> Result<Slot> {
         let mut position = self.slots.range.start + slot * self.slots.bytes;
         let end = (position + self.slots.bytes).min(self.slots.range.end);
         let count = &self.counts[to_usize(slot, usize::MAX)];
-        while position < end && !self.abandoned.load(Ordering::Relaxed) {
+        while position < end {
             check()?;
             let wanted = to_usize(end - position, buffer.len());
-            match read_at(self.slots.source, &mut buffer[..wanted], position) {
-                Ok(0) => return Ok(self.cut(slot, Cut::Ended)),
-                Ok(read) => {
-                    count.fetch_add(count_breaks(&buffer[..read]), Ordering::Relaxed);
-                    self.scanned.fetch_add(to_u64(read), Ordering::Relaxed);
-                    position += to_u64(read);
-                }
-                Err(error) => return Ok(self.cut(slot, Cut::Failed(error))),
+            let read = read_at(self.slots.source, &mut buffer[..wanted], position)?;
+            if read == 0 {
+                return Ok(Slot::Short);
             }
+            count.fetch_add(count_breaks(&buffer[..read]), Ordering::Relaxed);
+            self.scanned.fetch_add(to_u64(read), Ordering::Relaxed);
+            position += to_u64(read);
         }
-        Ok(())
+        Ok(Slot::Whole)
     }
 
     /// No slot behind this one counts any more. All before it are taken, since they are taken in order.

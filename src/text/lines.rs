@@ -19,7 +19,7 @@ pub(crate) struct Lines<'a> {
     breaks: u64,
     /// The byte before the position, where it was looked at.
     last: Option<u8>,
-    /// Whether nothing is read but the window.
+    /// Whether nothing is to be read but the window.
     alone: bool,
 }
 
@@ -127,7 +127,9 @@ impl<'a> Lines<'a> {
 
     /// The next chunk of a window that has room for so many bytes more.
     fn fill_window(&mut self, room: usize) -> Result<&[u8]> {
-        self.chunks.fill_at_most(if self.alone { room } else { CHUNK_BYTES })
+        // What was counted before is not counted again.
+        let alone = self.alone || self.memo.totals().is_some();
+        self.chunks.fill_at_most(if alone { room } else { CHUNK_BYTES })
     }
 
     fn consume(&mut self, bytes: usize, breaks: u64) {

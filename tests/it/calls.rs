@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::support::Tree;
+use crate::support::{Shared, Tree};
 use crate::world::{again, is_alone};
 
 /// A system call, and the path that it names.
@@ -348,7 +348,7 @@ fn a_stopped_read_makes_no_further_call() {
         for chunks in [0_u64, 1, 5] {
             // One that knows nothing of the file yet.
             let tool = ReadTool::new(tree.root());
-            let left = std::cell::Cell::new(chunks + 2);
+            let left = Shared::new(chunks + 2);
             let stop = || left.replace(left.get().saturating_sub(1)) == 0;
             assert_eq!(record(|| tool.call(&request, &stop)).unwrap_err().code(), "cancelled");
         }

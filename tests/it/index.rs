@@ -1,10 +1,10 @@
 //! What a tool remembers of files: every answer must be that of a tool that remembers nothing.
 
-use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use capread::{Error, Limits, Progress, ReadOutput, ReadRequest, ReadTool};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::support::Tree;
+use crate::support::{Shared, Tree};
 
 /// Longer than it takes until a file that was changed counts as settled.
 const SETTLED: Duration = Duration::from_millis(30);
@@ -105,7 +105,7 @@ fn told(result: Result<ReadOutput, Error>) -> Result<ReadOutput, String> {
 
 #[test]
 fn answers_as_a_tool_that_remembers_nothing() {
-    let reads = Cell::new(0_u32);
+    let reads = Shared::new(0_u32);
     let steps = proptest::collection::vec((edit(), proptest::collection::vec(read(), 1..4)), 1..8);
     let limits = [Limits::default(), Limits::default().no_total(), Limits::default().max_scan_bytes(150_000).unwrap()];
     let config = ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() };
@@ -187,7 +187,7 @@ fn a_read_that_was_stopped_helps_the_next_one() {
     thread::sleep(SETTLED);
     let tool = tree.tool();
     let scanned = |chunks: u64| {
-        let (left, furthest) = (Cell::new(chunks), Cell::new(0));
+        let (left, furthest) = (Shared::new(chunks), Shared::new(0));
         let stop = || left.replace(left.get().saturating_sub(1)) == 0;
         let progress = |progress: Progress| furthest.set(progress.scanned);
         let result = tool.call_with_progress(&ReadRequest::new("f"), &stop, &progress);
@@ -214,12 +214,12 @@ fn tells_how_far_a_scan_has_come() {
     let tree = Tree::new(&[]);
     for (size, name) in [(1_u64 << 20, "f"), (40 << 20, "large")] {
         tree.file(name, &lines(1, usize::try_from(size).unwrap()));
-        let told = std::cell::RefCell::new(Vec::new());
+        let told = Mutex::new(Vec::new());
         let output = tree
             .tool()
-            .call_with_progress(&ReadRequest::new(name), &|| false, &|progress| told.borrow_mut().push(progress));
+            .call_with_progress(&ReadRequest::new(name), &|| false, &|progress| told.lock().unwrap().push(progress));
         assert_eq!(output.unwrap().file_size, size);
-        let told = told.into_inner();
+        let told = told.into_inner().unwrap();
         assert!(told.len() > 10 && told.iter().all(|progress| progress.size == Some(size)), "{told:?}");
         assert!(told.is_sorted_by(|a, b| a.scanned < b.scanned), "{told:?}");
         assert_eq!(told.last().unwrap().scanned, size);
@@ -275,7 +275,7 @@ fn a_version_is_of_one_state_of_one_file() {
 /// The caller's flag is asked between two steps of a read, so there the file can be changed.
 #[test]
 fn a_change_during_a_read_is_told_whenever_it_happens() {
-    let asked = Cell::new(0_u32);
+    let asked = Shared::new(0_u32);
     let count = || {
         asked.set(asked.get() + 1);
         false

@@ -12,6 +12,7 @@ mod mounts;
 mod policy;
 mod races;
 mod roots;
+mod scan;
 mod schedules;
 mod special_files;
 mod suggest;

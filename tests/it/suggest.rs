@@ -1,13 +1,12 @@
 //! What a read says that may have been meant, where nothing is.
 
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use capread::{Error, ReadRequest, ReadTool, Roots};
 
-use crate::support::{Tree, assert_fails, root_at, without_privileges};
+use crate::support::{Shared, Tree, assert_fails, root_at, without_privileges};
 use crate::world::mode;
 
 /// One line of a table: a tree, and what must be suggested there for some requests.
@@ -294,7 +293,7 @@ fn can_be_stopped_while_it_looks() {
         tree.file(&format!("d/file{number:04}"), b"");
     }
     let asked = |request: &str| {
-        let asked = Cell::new(0);
+        let asked = Shared::new(0);
         let cancel = || {
             asked.set(asked.get() + 1);
             false
@@ -312,7 +311,7 @@ fn can_be_stopped_while_it_looks() {
 
 #[track_caller]
 fn assert_stops(tree: &Tree, at: usize) {
-    let asked = Cell::new(0);
+    let asked = Shared::new(0);
     let cancel = || asked.replace(asked.get() + 1) >= at;
     let result = tree.tool().call(&ReadRequest::new("d/fill0000"), &cancel);
     assert_fails(result, "cancelled", "Operation aborted");

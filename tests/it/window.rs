@@ -1,6 +1,5 @@
 //! Windows at the boundaries of the contract.
 
-use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,7 +10,7 @@ use std::time::Duration;
 use capread::{Cut, Error, ErrorKind, Limits, LineEnds, ReadAt, ReadRequest, Result, Selection, Window};
 use rstest::rstest;
 
-use crate::support::{Tree, assert_fails};
+use crate::support::{Shared, Tree, assert_fails};
 
 const EIO: i32 = 5;
 const EAGAIN: i32 = 11;
@@ -556,7 +555,7 @@ fn ends_within_one_more_read_when_it_is_cancelled() {
 #[test]
 fn asks_whether_to_stop_for_every_64_kib_of_a_long_line() {
     for source in [Source::new(&vec![b'x'; 1 << 20]), Source::sized(&vec![b'x'; 1 << 20])] {
-        let asked = Cell::new(0);
+        let asked = Shared::new(0);
         let cancel = || {
             asked.set(asked.get() + 1);
             false
