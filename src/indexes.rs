@@ -13,7 +13,7 @@ use crate::window::{Scan, Window};
 /// Most files that are remembered.
 const MAX_FILES: usize = 128;
 
-/// Most bytes of memory for all their places, which at 64 KiB a file is a GiB of each of 16 files.
+/// Most bytes of memory for all their places, which are those of 32 files of a GiB or of many smaller ones.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// What was found of files, by their versions, the latest first.
@@ -70,5 +70,49 @@ impl Indexes {
 
     fn files(&self) -> MutexGuard<'_, Vec<(Version, Memo)>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Place;
+    use crate::version::Timestamp;
+
+    /// A file with so many places.
+    fn file(inode: u64, places: u64) -> (Version, Memo) {
+        let mut memo = Memo::fresh(u64::MAX);
+        let spacing = memo.spacing().expect("is there");
+        (0..places).for_each(|number| memo.record(Place { offset: number * spacing, breaks: number }));
+        (Version::new(inode, Timestamp::default()), memo)
+    }
+
+    #[test]
+    fn remembers_the_latest_files_within_both_bounds() {
+        for (places, most) in [(1, MAX_FILES), (4096, MAX_BYTES / (4096 * 16))] {
+            let indexes = Indexes::default();
+            let files: Vec<_> = (0..300).map(|inode| file(inode, places)).collect();
+            for (version, memo) in &files {
+                indexes.keep(*version, memo.clone());
+                // The first one stays, since it is asked for again and again.
+                indexes.keep(files[0].0, indexes.recall(&files[0].0).expect("is remembered"));
+            }
+            let remembered: Vec<_> = files.iter().map(|(version, _)| indexes.recall(version).is_some()).collect();
+            let count = remembered.iter().filter(|remembered| **remembered).count();
+            assert!((most - 1..=most).contains(&count), "{count} of {most} files of {places} places");
+            assert!(remembered[0] && remembered[300 - count + 1..].iter().all(|remembered| *remembered));
+            let bytes: usize = indexes.files().iter().map(|(_, memo)| memo.bytes()).sum();
+            assert!(bytes <= MAX_BYTES, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn remembers_one_state_of_a_file() {
+        let indexes = Indexes::default();
+        let (old, memo) = file(1, 1);
+        let new = Version::new(1, Timestamp { seconds: 1, nanoseconds: 0 });
+        indexes.keep(old, memo.clone());
+        indexes.keep(new, memo);
+        assert!(indexes.recall(&old).is_none() && indexes.recall(&new).is_some());
     }
 }

@@ -74,3 +74,37 @@ impl fmt::LowerHex for Timestamp {
         write!(f, "{:x}.{:x}", self.seconds, self.nanoseconds)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Version {
+        pub(crate) fn new(inode: u64, changed: Timestamp) -> Self {
+            Self { device: 1, inode, size: 0, modified: changed, changed }
+        }
+    }
+
+    #[test]
+    fn a_file_is_settled_once_its_clock_has_ticked() {
+        let at = |seconds, nanoseconds| Version::new(1, Timestamp { seconds, nanoseconds });
+        let moment = |milliseconds| UNIX_EPOCH + Duration::from_millis(milliseconds);
+        for (version, milliseconds, settled) in [
+            (at(1000, 500_000_000), 1_000_500, false),
+            (at(1000, 500_000_000), 1_000_519, false),
+            (at(1000, 500_000_000), 1_000_520, true),
+            // Whole seconds may be all that the file system keeps.
+            (at(1000, 0), 1_002_019, false),
+            (at(1000, 0), 1_002_020, true),
+            // A clock that was put back, or another machine's.
+            (at(2000, 1), 1_000_000, false),
+            (at(i64::MAX, 1), 1_000_000, false),
+            (at(-5, 0), 0, true),
+        ] {
+            assert_eq!(version.is_settled_at(moment(milliseconds)), settled, "{version} at {milliseconds} ms");
+        }
+        let mut version = at(1000, 1);
+        version.modified.seconds = 2000;
+        assert!(!version.is_settled_at(moment(1_500_000)), "both times count");
+    }
+}

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::chunks::{CHUNK_BYTES, to_u64};
+use super::chunks::{CHUNK_BYTES, to_u64, to_usize};
 
-/// Most places that an index holds; 16 bytes each.
-const MAX_PLACES: u64 = 4096;
+/// Most places that an index holds, 16 bytes each: 128 KiB, whatever the file's size.
+const MAX_PLACES: u64 = 8192;
 
 /// A byte of the file, and the line breaks before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,27 @@ pub(crate) struct Index {
     spacing: u64,
     /// Ascending in both fields. The first is where the text starts, behind a byte order mark; empty until the file has been looked at.
     places: Vec<Place>,
+    /// The most that there can be.
+    most: usize,
     /// Once a scan has reached the end.
     totals: Option<Totals>,
+}
+
+impl Index {
+    fn new(size: u64) -> Self {
+        let spacing = spacing(size);
+        // One more than there are gaps, and a last gap that is shorter.
+        Self { spacing, places: Vec::new(), most: to_usize(size / spacing + 2, usize::MAX), totals: None }
+    }
+
+    /// Room is made by doubling it, but for no more places than there can be.
+    fn push(&mut self, place: Place) {
+        if self.places.len() == self.places.capacity() {
+            let wanted = (self.places.len() * 2).max(4).min(self.most);
+            self.places.reserve_exact(wanted.saturating_sub(self.places.len()).max(1));
+        }
+        self.places.push(place);
+    }
 }
 
 /// Bytes between the places of a file of `size` bytes: a power of two, and a whole number of chunks.
@@ -54,8 +73,7 @@ impl Memo {
 
     /// Of a file that nothing is known of yet.
     pub(crate) fn fresh(size: u64) -> Self {
-        let index = Index { spacing: spacing(size), places: Vec::new(), totals: None };
-        Self { index: Some(Arc::new(index)), cursor: None }
+        Self { index: Some(Arc::new(Index::new(size))), cursor: None }
     }
 
     fn index(&self) -> Option<&Index> {
@@ -106,7 +124,7 @@ impl Memo {
         if index.places.last().is_none_or(|last| place.offset >= last.offset.saturating_add(index.spacing)) {
             // A whole index has a place wherever one is due.
             if let Some(index) = self.unfinished() {
-                index.places.push(place);
+                index.push(place);
             }
         }
     }

@@ -162,21 +162,25 @@ fn reading_on_through_a_large_file_gives_it_back() {
     }
 }
 
-/// Line breaks of empty lines lie next to each other, so a place between two of them may be in front of its line or not.
+/// A place may be where a line starts, between two line breaks, or within a line.
 #[test]
 fn finds_lines_at_and_around_every_place_of_an_index() {
-    let tree = Tree::new(&[]);
-    // Every chunk starts with a line break, ends with one, or both.
-    let file: Vec<u8> =
-        (0..5 * 65536_usize).map(|at| if at % 65536 < 3 || at % 65536 > 65530 { b'\n' } else { b'x' }).collect();
-    tree.file("f", &file);
-    thread::sleep(SETTLED);
-    let tool = tree.tool().with_limits(Limits::default().max_bytes(70_000).unwrap());
-    tool.call(&ReadRequest::new("f"), &|| false).unwrap();
-    let all: Vec<_> = file.split(|byte| *byte == b'\n').collect();
-    for (line, text) in (1..).zip(&all[..all.len() - 1]) {
-        let request = ReadRequest::new("f").offset(line).limit(1);
-        assert_eq!(tool.call(&request, &|| false).unwrap().window.text.as_bytes(), *text, "line {line}");
+    let shapes: [fn(usize) -> bool; 4] =
+        [|at| at < 3 || at > 65_530, |at| at == 100, |at| at == 0, |at| at == 65_535 || at == 7];
+    for is_break in shapes {
+        let tree = Tree::new(&[]);
+        let file: Vec<u8> =
+            (0..5 * 65_536_usize).map(|at| if is_break(at % 65_536) { b'\n' } else { b'x' }).chain(*b"\n").collect();
+        tree.file("f", &file);
+        thread::sleep(SETTLED);
+        let tool = tree.tool().with_limits(Limits::default().max_bytes(70_000).unwrap());
+        tool.call(&ReadRequest::new("f"), &|| false).unwrap();
+        let all: Vec<_> = file.split(|byte| *byte == b'\n').collect();
+        // From the last one, so that no line follows the one that was read before it.
+        for (line, text) in (1..).zip(&all[..all.len() - 1]).collect::<Vec<_>>().into_iter().rev() {
+            let request = ReadRequest::new("f").offset(line).limit(1);
+            assert_eq!(tool.call(&request, &|| false).unwrap().window.text.as_bytes(), *text, "line {line}");
+        }
     }
 }
 
