@@ -1,0 +1,50 @@
+//! capread as a library. What changes with its API changes here.
+
+use std::path::Path;
+
+use capread::{Limits, ReadRequest, ReadTool, RegularFile, Root, Selection, Window};
+
+use crate::Result;
+
+use super::answer::Answer;
+
+/// How one does without a total.
+pub(crate) struct NoTotal {
+    pub(crate) limits: fn(Limits) -> Limits,
+    /// Of the command.
+    pub(crate) option: &'static str,
+}
+
+/// Becomes `Some(NoTotal { limits: Limits::no_total, option: "--no-total" })` with the API that has it.
+pub(crate) const NO_TOTAL: Option<NoTotal> = None;
+
+/// A tool that has not read anything.
+pub(crate) fn tool(root: &Path) -> capread::Result<ReadTool> {
+    Ok(ReadTool::new(Root::open_ambient(root)?))
+}
+
+/// The window that starts with line `first`.
+pub(crate) fn read(tool: &ReadTool, path: &Path, first: u64) -> Result<Answer> {
+    Ok(answer(tool.call(&ReadRequest::new(path).offset(first), &|| false)?.window))
+}
+
+/// The first window of a file that is open.
+pub(crate) fn window(file: &RegularFile, limits: &Limits) -> Result<Answer> {
+    Ok(answer(file.window(Selection::default(), limits, &|| false)?))
+}
+
+/// The whole file, window by window, each from where the one before it says.
+pub(crate) fn pages(tool: &ReadTool, path: &Path) -> Result<Answer> {
+    let (mut bytes, mut next) = (0, Some(1));
+    while let Some(first) = next {
+        let window = tool.call(&ReadRequest::new(path).offset(first), &|| false)?.window;
+        // The line break behind the last line is not in the text.
+        bytes += window.text.len() as u64 + 1;
+        next = window.next_offset();
+    }
+    Ok(Answer::Pages { bytes })
+}
+
+fn answer(window: Window) -> Answer {
+    Answer::Window { total: Some(window.total_lines), text: window.text }
+}
