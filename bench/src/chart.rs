@@ -11,7 +11,7 @@ use scale::Scale;
 /// Widths and heights, in pixels.
 const WIDTH: f64 = 840.0;
 const MARGIN: f64 = 24.0;
-const PLOT_LEFT: f64 = 290.0;
+const PLOT_LEFT: f64 = 280.0;
 /// Right of it is room for the figure of the longest row.
 const PLOT_RIGHT: f64 = WIDTH - MARGIN - 70.0;
 const HEAD: f64 = 76.0;

@@ -6,6 +6,7 @@ mod command;
 mod entrants;
 mod figure;
 mod library;
+mod long_line;
 mod many;
 mod others;
 mod report;

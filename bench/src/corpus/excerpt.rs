@@ -8,7 +8,7 @@ use crate::Result;
 
 /// Budgets of one window: capread's defaults.
 const MAX_LINES: usize = 2000;
-const MAX_BYTES: usize = 50 * 1024;
+pub(crate) const MAX_BYTES: usize = 50 * 1024;
 
 /// Whole lines of a file, as many as one window has.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! What is measured: each case has one thing to do, and those who do it.
 
 use super::entrants::{CAP_STD, Entrants, JSONL, LIBRARY_FIRST, SED, WC};
-use super::many;
 use super::scene::Scene;
 use super::system::Contender;
+use super::{long_line, many};
 use crate::Result;
 use crate::corpus::TextFile;
 
@@ -15,6 +15,8 @@ pub(crate) const LARGE_FIRST: &str = "large log: first window";
 pub(crate) const LARGE_MIDDLE: &str = "large log: a window in the middle";
 pub(crate) const LARGE_END: &str = "large log: the last lines";
 pub(crate) const PAGES: &str = "log: window by window to the end";
+pub(crate) const LONG_FIRST: &str = "long line: the first part";
+pub(crate) const LONG_MIDDLE: &str = "long line: a part in the middle";
 pub(crate) const EMPTY_FIRST: &str = "empty lines: first window";
 pub(crate) const EMPTY_END: &str = "empty lines: the last lines";
 
@@ -35,7 +37,7 @@ pub(crate) struct Case {
 pub(crate) type Make = fn(&Scene) -> Result<Case>;
 
 /// All cases, in the order in which they are measured.
-pub(crate) const ALL: [(&str, Make); 10] = [
+pub(crate) const ALL: [(&str, Make); 12] = [
     (SMALL_IN_PROCESS, small_in_process),
     (SMALL_PROCESS, small_process),
     (SMALL_PIPES, small_pipes),
@@ -44,6 +46,8 @@ pub(crate) const ALL: [(&str, Make); 10] = [
     (LARGE_MIDDLE, |scene| middle(scene, &scene.corpus.large_log)),
     (LARGE_END, |scene| end(scene, &scene.corpus.large_log)),
     (PAGES, |scene| pages(scene, &scene.corpus.log)),
+    (LONG_FIRST, |scene| long_line::case(scene, 1)),
+    (LONG_MIDDLE, |scene| long_line::case(scene, scene.corpus.long_line.bytes / 2 + 1)),
     (EMPTY_FIRST, |scene| first(scene, &scene.corpus.empty_lines)),
     (EMPTY_END, |scene| end(scene, &scene.corpus.empty_lines)),
 ];

@@ -24,7 +24,11 @@ pub(crate) fn jsonl(capread: &Path, root: &Path) -> Program {
 
 /// A call from line `first`, with its line break.
 pub(crate) fn call(path: &Path, first: u64) -> String {
-    let arguments = json!({ "path": path.to_string_lossy(), "offset": first });
+    call_with(&json!({ "path": path.to_string_lossy(), "offset": first }))
+}
+
+/// A call with these arguments, with its line break.
+pub(crate) fn call_with(arguments: &Value) -> String {
     format!("{}\n", json!({ "id": 1, "name": "read", "arguments": arguments }))
 }
 

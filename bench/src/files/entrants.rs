@@ -26,12 +26,15 @@ pub(crate) const LIBRARY_NO_TOTAL: &str = "capread, library: no total";
 pub(crate) const LIBRARY_WINDOW: &str = "capread, library: window of an open file";
 pub(crate) const COMMAND: &str = "capread read";
 pub(crate) const COMMAND_NO_TOTAL: &str = "capread read --no-total";
+pub(crate) const LIBRARY_TOO_LONG: &str = "capread, library: says that it is too long";
 pub(crate) const JSONL: &str = "capread jsonl";
 pub(crate) const JSONL_FIRST: &str = "capread jsonl: first window";
 pub(crate) const WC: &str = "wc -l";
 pub(crate) const SED: &str = "sed -n 'a,bp;bq'";
 pub(crate) const TAIL_HEAD: &str = "tail -n +a | head -n n";
 pub(crate) const TAIL: &str = "tail -n n";
+pub(crate) const TAIL_HEAD_BYTES: &str = "tail -c +a | head -c n";
+pub(crate) const SLICE: &str = "read all and slice";
 pub(crate) const SPLIT: &str = "read all and split";
 pub(crate) const CAP_STD: &str = "cap-std, open and read";
 pub(crate) const STD: &str = "std::fs, read";
@@ -40,7 +43,7 @@ pub(crate) const MCP_HEAD: &str = "MCP file system server, head";
 pub(crate) const MCP_TAIL: &str = "MCP file system server, tail";
 
 /// A turn: long enough that starting and stopping the clock does not matter.
-const TURN: Length = Length::AtLeast(Duration::from_millis(20));
+pub(crate) const TURN: Length = Length::AtLeast(Duration::from_millis(20));
 
 /// One window of one file, and who can read it.
 pub(crate) struct Entrants<'a> {
@@ -86,7 +89,10 @@ impl<'a> Entrants<'a> {
         let (root, path, first) = (self.root().clone(), self.path(), self.window.first);
         let limits = (no_total.limits)(Limits::default());
         let tool = move || Ok::<_, capread::Error>(library::tool(&root)?.with_limits(limits.clone()));
-        Some(self.enter(LIBRARY_NO_TOTAL, in_process(TURN, move || library::read(&tool()?, &path, first))))
+        let mut contender =
+            self.enter(LIBRARY_NO_TOTAL, in_process(TURN, move || library::read(&tool()?, &path, first)));
+        contender.expected.lines = None;
+        Some(contender)
     }
 
     /// Without what comes before the window: the file is open.
@@ -192,7 +198,7 @@ impl<'a> Entrants<'a> {
     }
 
     fn enter(&self, name: &'static str, system: Box<dyn System>) -> Contender {
-        let expected = Expected { window: self.window.clone(), lines: self.file.lines, bytes: self.file.bytes };
+        let expected = Expected { window: self.window.clone(), lines: Some(self.file.lines), bytes: self.file.bytes };
         Contender { name, system, expected }
     }
 

@@ -14,12 +14,12 @@ pub(crate) fn draw(corpus: &Corpus, all: &[Results]) -> Chart {
     let groups = [
         group(all, LARGE_FIRST, format!("First window of a log of {large}, and how many lines it has"), &FIRST),
         group(all, LARGE_MIDDLE, "A window in the middle of it".to_owned(), &MIDDLE),
-        group(all, PAGES, format!("All of a log of {log}"), &ALL_PAGES),
-        group(all, SMALL_PIPES, format!("A file of {small}, asked for on the pipes of a server"), &SMALL),
+        group(all, PAGES, format!("All of a log of {log}, window by window"), &ALL_PAGES),
+        group(all, SMALL_PIPES, format!("A file of {small}, from a child that is asked on its pipes"), &SMALL),
     ];
     Chart {
         title: "What a read costs".to_owned(),
-        note: "CPU time, logarithmic: each line of the grid is ten times the one before it".to_owned(),
+        note: "CPU time on a logarithmic scale: each line of the grid is ten times the one before".to_owned(),
         groups: groups.into_iter().flatten().collect(),
     }
 }
@@ -27,11 +27,11 @@ pub(crate) fn draw(corpus: &Corpus, all: &[Results]) -> Chart {
 /// A system, and what it is called in the chart.
 type Shown = (&'static str, &'static str);
 
-const FIRST: [Shown; 3] = [(COMMAND, "capread read"), (WC, "wc -l (only counts)"), (SPLIT, "read all and split")];
+const FIRST: [Shown; 3] = [(COMMAND, "capread read"), (WC, "wc -l, which only counts"), (SPLIT, "read all and split")];
 
 const MIDDLE: [Shown; 6] = [
-    (LIBRARY, "capread, library, second read"),
-    (JSONL, "capread jsonl, second read"),
+    (LIBRARY, "capread, library, a second read"),
+    (JSONL, "capread jsonl, a second read"),
     (COMMAND, "capread read"),
     (TAIL_HEAD, "tail -n +a | head -n n"),
     (SED, "sed -n 'a,bp;bq'"),
@@ -39,10 +39,10 @@ const MIDDLE: [Shown; 6] = [
 ];
 
 const ALL_PAGES: [Shown; 4] = [
-    (LIBRARY, "capread, library, window by window"),
-    (JSONL, "capread jsonl, window by window"),
-    (LIBRARY_FIRST, "capread, library, first window only"),
-    (SPLIT, "read all and split"),
+    (LIBRARY, "capread, library"),
+    (JSONL, "capread jsonl"),
+    (LIBRARY_FIRST, "the first window alone"),
+    (SPLIT, "read all and split, one window"),
 ];
 
 const SMALL: [Shown; 2] = [(JSONL, "capread jsonl"), (MCP, "official MCP file system server")];

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use capread::{Limits, ReadRequest, ReadTool, RegularFile, Root, Selection, Window};
+use capread::{ErrorKind, Limits, ReadRequest, ReadTool, RegularFile, Root, Selection, Window};
 
 use crate::Result;
 
@@ -18,6 +18,18 @@ pub(crate) struct NoTotal {
 /// Becomes `Some(NoTotal { limits: Limits::no_total, option: "--no-total" })` with the API that has it.
 pub(crate) const NO_TOTAL: Option<NoTotal> = None;
 
+/// How one reads on inside a line.
+pub(crate) struct Column {
+    pub(crate) request: fn(ReadRequest, u64) -> ReadRequest,
+    /// Of the command.
+    pub(crate) option: &'static str,
+    /// Of a call.
+    pub(crate) field: &'static str,
+}
+
+/// Becomes `Some(Column { request: ReadRequest::column, option: "--column", field: "column" })` with the API that has it.
+pub(crate) const COLUMN: Option<Column> = None;
+
 /// A tool that has not read anything.
 pub(crate) fn tool(root: &Path) -> capread::Result<ReadTool> {
     Ok(ReadTool::new(Root::open_ambient(root)?))
@@ -26,6 +38,21 @@ pub(crate) fn tool(root: &Path) -> capread::Result<ReadTool> {
 /// The window that starts with line `first`.
 pub(crate) fn read(tool: &ReadTool, path: &Path, first: u64) -> Result<Answer> {
     Ok(answer(tool.call(&ReadRequest::new(path).offset(first), &|| false)?.window))
+}
+
+/// The part of the first line that starts with byte `column`.
+pub(crate) fn part(tool: &ReadTool, path: &Path, column: &Column, start: u64) -> Result<Answer> {
+    let request = (column.request)(ReadRequest::new(path).offset(1), start);
+    Ok(answer(tool.call(&request, &|| false)?.window))
+}
+
+/// That the first line is too long to be read at once.
+pub(crate) fn too_long(tool: &ReadTool, path: &Path) -> Result<Answer> {
+    match tool.call(&ReadRequest::new(path), &|| false) {
+        Err(error) if matches!(error.kind(), ErrorKind::LineTooLong { .. }) => Ok(Answer::TooLong),
+        Err(error) => Err(error.into()),
+        Ok(output) => Ok(answer(output.window)),
+    }
 }
 
 /// The first window of a file that is open.

@@ -49,6 +49,19 @@ pub(crate) fn tail(file: &Path, lines: u64) -> Program {
     Program::new("tail").arg("-n").arg(lines.to_string()).arg(file)
 }
 
+/// `tail -c +start | head -c bytes`.
+pub(crate) fn tail_head_bytes(file: &Path, start: u64, bytes: usize) -> Pipeline {
+    let tail = Program::new("tail").arg("-c").arg(format!("+{start}")).arg(file);
+    Pipeline::from(tail).pipe(Program::new("head").arg("-c").arg(bytes.to_string()))
+}
+
+/// Reads everything, and takes the bytes that were asked for; `start` is 1-based.
+pub(crate) fn slice(file: &Path, start: u64, bytes: usize) -> Result<Answer> {
+    let text = fs::read_to_string(file)?;
+    let from = usize::try_from(start - 1)?;
+    Ok(Answer::Printed(text[from..from + bytes].to_owned()))
+}
+
 /// Reads everything, splits it into lines, and takes those that were asked for.
 pub(crate) fn split(file: &Path, first: u64, count: u64) -> Result<Answer> {
     let text = fs::read_to_string(file)?;
