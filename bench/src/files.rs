@@ -97,12 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let scene = Scene::new(Corpus::create(&options.directory, plan.scale)?, &options.servers)?;
     let machine = machine::describe(&scene.corpus.root);
     print_head(&scene, plan);
-    let mut all = Vec::new();
-    for (name, make) in cases::ALL.into_iter().filter(|(name, _)| name.contains(&options.only)) {
-        let results = measure_case(name, make(&scene)?, plan)?;
-        println!("{}", report::table(&results));
-        all.push(results);
-    }
+    let all = measure_all(&scene, plan, &options.only)?;
     let verdicts = targets::judge(&all);
     println!("{}", report::verdicts(&verdicts));
     if let Some(path) = &options.json {
@@ -115,16 +110,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn print_head(scene: &Scene, plan: Plan) {
-    println!(
-        "Per call; scale {}, {} rounds, load {}\n",
-        plan.scale.0,
-        plan.rounds,
-        machine::load().unwrap_or_default()
-    );
+    let load = machine::load().unwrap_or_default();
+    println!("Per call; scale {}, {} rounds, load {load}", plan.scale.0, plan.rounds);
+    println!("Beside capread: {}", scene.others.join(", "));
     for reason in &scene.left_out {
-        println!("Left out: {reason}\n");
+        println!("Left out: {reason}");
     }
-    println!("{}", report::corpus(&scene.corpus));
+    println!("\n{}", report::corpus(&scene.corpus));
+}
+
+fn measure_all(scene: &Scene, plan: Plan, only: &str) -> Result<Vec<Results>> {
+    let mut all = Vec::new();
+    for (name, make) in cases::ALL.into_iter().filter(|(name, _)| name.contains(only)) {
+        let results = measure_case(name, make(scene)?, plan)?;
+        println!("{}", report::table(&results));
+        all.push(results);
+    }
+    Ok(all)
 }
 
 fn measure_case(name: &'static str, mut case: Case, plan: Plan) -> Result<Results> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::corpus::Corpus;
-use crate::process::Program;
+use crate::process::{Pipeline, Program};
 use crate::{Result, mcp, release};
 
 /// Made once for the run.
@@ -15,6 +15,8 @@ pub(crate) struct Scene {
     pub(crate) capread: PathBuf,
     /// The file system server, where it could be installed.
     pub(crate) server: Option<Program>,
+    /// Who takes part beside capread, and in which version.
+    pub(crate) others: Vec<String>,
     /// Who does not take part, and why.
     pub(crate) left_out: Vec<String>,
 }
@@ -22,9 +24,13 @@ pub(crate) struct Scene {
 impl Scene {
     /// Builds the command, and installs the server in `servers`.
     pub(crate) fn new(corpus: Corpus, servers: &Path) -> Result<Self> {
-        let mut scene = Self { corpus, capread: release::build()?, server: None, left_out: Vec::new() };
+        let (capread, others) = (release::build()?, text_tools()?);
+        let mut scene = Self { corpus, capread, server: None, others, left_out: Vec::new() };
         match mcp::install(servers) {
-            Ok(server) => scene.server = Some(server),
+            Ok(server) => {
+                scene.server = Some(server);
+                scene.others.push(mcp::name());
+            }
             Err(error) => scene.left_out.push(format!("{}: {error}", mcp::name())),
         }
         Ok(scene)
@@ -36,4 +42,14 @@ impl Scene {
         fs::write(&path, call)?;
         Ok(path)
     }
+}
+
+/// What the text tools say that they are.
+fn text_tools() -> Result<Vec<String>> {
+    ["wc", "sed", "tail", "head"].map(|tool| first_line(Program::new(tool).arg("--version"))).into_iter().collect()
+}
+
+fn first_line(program: Program) -> Result<String> {
+    let output = Pipeline::from(program).output()?;
+    Ok(output.lines().next().unwrap_or_default().to_owned())
 }
