@@ -39,7 +39,7 @@ pub(crate) enum Length {
 
 impl Length {
     /// Calls, and tells how often. What a call returns is dropped at once.
-    fn fill<T>(self, mut call: impl FnMut() -> Result<T>) -> Result<u32> {
+    pub(crate) fn fill<T>(self, mut call: impl FnMut() -> Result<T>) -> Result<u32> {
         let mut batch = |calls| (0..calls).try_for_each(|_| call().map(|done| drop(black_box(done))));
         match self {
             Self::Calls(calls) => batch(calls).map(|()| calls),
