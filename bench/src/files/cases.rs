@@ -70,9 +70,8 @@ fn small_pipes(scene: &Scene) -> Result<Case> {
 fn first(scene: &Scene, file: &TextFile) -> Result<Case> {
     let on = Entrants::new(scene, file, 1)?;
     let counting = [on.wc(), on.split(), on.library_first(), on.command(), on.jsonl_first()?];
-    let window_only = [on.sed(on.window.last), on.tail_head()];
-    let perhaps = [on.mcp_head()?, on.library_no_total(), on.command_no_total()];
-    Ok(case(WC, counting.into_iter().chain(window_only).chain(perhaps.into_iter().flatten())))
+    let window_only = [on.sed(on.window.last), on.tail_head(), on.library_no_total(), on.command_no_total()];
+    Ok(case(WC, counting.into_iter().chain(window_only).chain(on.mcp_head()?)))
 }
 
 fn middle(scene: &Scene, file: &TextFile) -> Result<Case> {
@@ -83,7 +82,7 @@ fn middle(scene: &Scene, file: &TextFile) -> Result<Case> {
 
 fn end(scene: &Scene, file: &TextFile) -> Result<Case> {
     let on = Entrants::new(scene, file, file.lines.saturating_sub(LAST_LINES) + 1)?;
-    let others = [on.split(), on.sed(on.window.last), on.tail_head(), on.tail()];
+    let others = [on.split(), on.sed(on.window.last), on.tail_head(), on.tail(), on.command_tail()];
     Ok(case(LIBRARY_FIRST, others.into_iter().chain(on.mcp_tail()?).chain(capread(scene, file, &on)?)))
 }
 

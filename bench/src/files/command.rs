@@ -17,6 +17,11 @@ pub(crate) fn read(capread: &Path, root: &Path, path: &Path, first: u64) -> Prog
     Program::new(capread).arg("read").arg("--root").arg(root).arg("--offset").arg(first.to_string()).arg(path)
 }
 
+/// `capread read`, the last lines.
+pub(crate) fn read_tail(capread: &Path, root: &Path, path: &Path, lines: u64) -> Program {
+    Program::new(capread).arg("read").arg("--root").arg(root).arg("--tail").arg(lines.to_string()).arg(path)
+}
+
 /// `capread jsonl`.
 pub(crate) fn jsonl(capread: &Path, root: &Path) -> Program {
     Program::new(capread).arg("jsonl").arg("--root").arg(root)

@@ -27,6 +27,7 @@ pub(crate) const LIBRARY_WINDOW: &str = "capread, library: window of an open fil
 pub(crate) const COMMAND: &str = "capread read";
 pub(crate) const COMMAND_NO_TOTAL: &str = "capread read --no-total";
 pub(crate) const LIBRARY_TOO_LONG: &str = "capread, library: says that it is too long";
+pub(crate) const COMMAND_TAIL: &str = "capread read --tail n";
 pub(crate) const JSONL: &str = "capread jsonl";
 pub(crate) const JSONL_FIRST: &str = "capread jsonl: first window";
 pub(crate) const WC: &str = "wc -l";
@@ -83,16 +84,12 @@ impl<'a> Entrants<'a> {
         self.enter(LIBRARY_FIRST, in_process(TURN, move || library::read(&library::tool(&root)?, &path, first)))
     }
 
-    /// A new tool for each read, which stops after the window.
-    pub(crate) fn library_no_total(&self) -> Option<Contender> {
-        let no_total = library::NO_TOTAL?;
+    /// A new tool for each read, which stops behind the window.
+    pub(crate) fn library_no_total(&self) -> Contender {
         let (root, path, first) = (self.root().clone(), self.path(), self.window.first);
-        let limits = (no_total.limits)(Limits::default());
-        let tool = move || Ok::<_, capread::Error>(library::tool(&root)?.with_limits(limits.clone()));
-        let mut contender =
-            self.enter(LIBRARY_NO_TOTAL, in_process(TURN, move || library::read(&tool()?, &path, first)));
-        contender.expected.lines = None;
-        Some(contender)
+        let call = move || library::read(&library::tool_without_total(&root)?, &path, first);
+        let contender = self.enter(LIBRARY_NO_TOTAL, in_process(TURN, call));
+        Contender { expected: Expected { lines: None, ..self.expected() }, ..contender }
     }
 
     /// Without what comes before the window: the file is open.
@@ -111,9 +108,14 @@ impl<'a> Entrants<'a> {
         self.enter(COMMAND, whole(TURN, self.read(), printed))
     }
 
-    pub(crate) fn command_no_total(&self) -> Option<Contender> {
-        let option = library::NO_TOTAL?.option;
-        Some(self.enter(COMMAND_NO_TOTAL, whole(TURN, self.read().arg(option), printed)))
+    pub(crate) fn command_no_total(&self) -> Contender {
+        self.enter(COMMAND_NO_TOTAL, whole(TURN, self.read().arg("--no-total"), printed))
+    }
+
+    /// As many of the last lines as the window has.
+    pub(crate) fn command_tail(&self) -> Contender {
+        let program = command::read_tail(&self.scene.capread, self.root(), &self.file.path, self.lines());
+        self.enter(COMMAND_TAIL, whole(TURN, program, printed))
     }
 
     fn read(&self) -> Program {
@@ -198,8 +200,11 @@ impl<'a> Entrants<'a> {
     }
 
     fn enter(&self, name: &'static str, system: Box<dyn System>) -> Contender {
-        let expected = Expected { window: self.window.clone(), lines: Some(self.file.lines), bytes: self.file.bytes };
-        Contender { name, system, expected }
+        Contender { name, system, expected: self.expected() }
+    }
+
+    fn expected(&self) -> Expected {
+        Expected { window: self.window.clone(), lines: Some(self.file.lines), bytes: self.file.bytes }
     }
 
     fn lines(&self) -> u64 {

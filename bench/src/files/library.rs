@@ -8,16 +8,6 @@ use crate::Result;
 
 use super::answer::Answer;
 
-/// How one does without a total.
-pub(crate) struct NoTotal {
-    pub(crate) limits: fn(Limits) -> Limits,
-    /// Of the command.
-    pub(crate) option: &'static str,
-}
-
-/// Becomes `Some(NoTotal { limits: Limits::no_total, option: "--no-total" })` with the API that has it.
-pub(crate) const NO_TOTAL: Option<NoTotal> = None;
-
 /// How one reads on inside a line.
 pub(crate) struct Column {
     pub(crate) request: fn(ReadRequest, u64) -> ReadRequest,
@@ -33,6 +23,11 @@ pub(crate) const COLUMN: Option<Column> = None;
 /// A tool that has not read anything.
 pub(crate) fn tool(root: &Path) -> capread::Result<ReadTool> {
     Ok(ReadTool::new(Root::open_ambient(root)?))
+}
+
+/// A tool that has not read anything, and stops behind the window.
+pub(crate) fn tool_without_total(root: &Path) -> capread::Result<ReadTool> {
+    Ok(tool(root)?.with_limits(Limits::default().no_total()))
 }
 
 /// The window that starts with line `first`.
@@ -73,5 +68,5 @@ pub(crate) fn pages(tool: &ReadTool, path: &Path) -> Result<Answer> {
 }
 
 fn answer(window: Window) -> Answer {
-    Answer::Window { total: Some(window.total_lines), text: window.text }
+    Answer::Window { total: window.total_lines, text: window.text }
 }
