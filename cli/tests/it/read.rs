@@ -231,10 +231,11 @@ fn prints_json_for_success_and_failure() {
         let output = capread(&directory, arguments).assert().code(code).stderr("");
         serde_json::from_slice(&output.get_output().stdout).unwrap()
     };
+    let version = read(&["read", "notes.txt", "--json"], 0)["structuredContent"]["version"].clone();
     let facts = json!({
         "path": "notes.txt", "startLine": 2, "endLine": 3, "totalLines": 4, "truncatedBy": "limit", "nextOffset": 4,
         "bytes": 13, "fileSize": 27, "encoding": "utf-8", "bom": false, "replacements": 0, "controls": 0,
-        "lineEnds": "lf", "finalNewline": false, "links": 1,
+        "lineEnds": "lf", "finalNewline": false, "links": 1, "version": version, "changedDuringRead": false,
     });
     let text = "line 2\nline 3\n\n[1 more lines in file. Use offset=4 to continue.]";
     assert_eq!(
