@@ -15,6 +15,7 @@ use crate::root::Root;
 /// Like [`Root::open`], with the place where the file lies.
 pub fn open_resolved(root: &Root, path: &RelPath) -> Result<(RegularFile, RelPath)> {
     let bases = std::slice::from_ref(root.base());
-    let opened = resolve::open(Asked { bases, base: 0, path, stop: &Stop::new(&|| false, None) })?;
-    Ok((RegularFile::new(opened.file, opened.stat), opened.resolved))
+    let stop = Stop::new(&|| false, None);
+    let opened = resolve::open(Asked { bases, base: 0, path, stop: &stop })?;
+    Ok((RegularFile::new(opened.file, opened.stat), opened.resolved.into_owned()))
 }
