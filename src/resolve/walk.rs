@@ -169,6 +169,13 @@ impl<'a, D: Directory> Walk<'a, D> {
                 return Err(ErrorKind::Denied.into());
             }
         }
+        if !self.steps.is_empty() {
+            if let Some(directory) = self.open_directory(&name)? {
+                self.check_mount(&directory)?;
+                self.stack.push(Level { directory, name });
+                return Ok(None);
+            }
+        }
         let handle = self.here().open_path(&name).map_err(os_error)?;
         // Through the handle, not by name again: whatever has the name by now, this is what was opened.
         let stat = handle.stat().map_err(os_error)?;
@@ -184,6 +191,16 @@ impl<'a, D: Directory> Walk<'a, D> {
             }
         }
         Ok(None)
+    }
+
+    /// A name that others follow is mostly a directory's, and then the open itself is the look: one call instead of two. `None`, where
+    /// it is no directory, decides nothing: whatever has the name next is opened and looked at anew.
+    fn open_directory(&self, name: &OsStr) -> Result<Option<D>> {
+        match self.here().open_directory(name) {
+            Ok(directory) => Ok(Some(directory)),
+            Err(Errno::NOTDIR) => Ok(None),
+            Err(errno) => Err(os_error(errno)),
+        }
     }
 
     fn check_mount(&self, handle: &D) -> Result<()> {
