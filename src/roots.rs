@@ -7,7 +7,7 @@ use cap_std::fs::Dir;
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
-use crate::policy::End;
+use crate::policy::{Above, End};
 use crate::resolve::{self, Asked, Base, Missing, Opened};
 use crate::root::Root;
 use crate::sys::Handle;
@@ -81,7 +81,7 @@ impl Roots {
     }
 
     pub(crate) fn denies(&self, base: usize, path: &RelPath) -> bool {
-        resolve::is_denied(&self.bases, base, path, End::Last)
+        resolve::is_denied(&self.bases, base, path, End::Last, Above::Unknown)
     }
 
     pub(crate) fn base(&self, index: usize) -> &Base<Handle> {

@@ -10,7 +10,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use crate::display::Shown;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
-use crate::policy::End;
+use crate::policy::{Above, End};
 
 /// Deny patterns in the syntax of gitignore(5), matched against paths relative to the root.
 ///
@@ -99,11 +99,16 @@ impl Policy {
 
     /// A name that others follow is a directory, or a link to one. Of the last one nothing is known before it is looked at, and it
     /// is denied when it would be as a directory or as anything else.
-    pub(crate) fn denies(&self, path: &RelPath, end: End) -> bool {
+    pub(crate) fn denies(&self, path: &RelPath, end: End, above: Above) -> bool {
         let text = path.as_os_str();
         let folded = text.to_string_lossy().to_lowercase();
         // What a name is in lower case does not depend on the names around it.
-        let mut names = prefixes(text).zip(prefixes(OsStr::new(&folded))).peekable();
+        let names = prefixes(text).zip(prefixes(OsStr::new(&folded)));
+        let judged = match above {
+            Above::Unknown => 0,
+            Above::Allowed => path.depth().saturating_sub(1),
+        };
+        let mut names = names.skip(judged).peekable();
         while let Some(name) = names.next() {
             let is_last = names.peek().is_none() && end == End::Last;
             if self.denies_name(name, true) || (is_last && self.denies_name(name, false)) {

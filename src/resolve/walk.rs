@@ -13,7 +13,7 @@ use super::{
 };
 use crate::error::{Error, ErrorKind, FileKind, Result};
 use crate::fence::RelPath;
-use crate::policy::End;
+use crate::policy::{Above, End};
 use crate::sys::{self, Errno, Kind, Stat};
 
 /// Links in one walk, like the kernel's `MAXSYMLINKS`, `path_resolution(7)`: the 41st is too many.
@@ -162,10 +162,13 @@ impl<'a, D: Directory> Walk<'a, D> {
 
     /// The regular file, if that is what the last name leads to; `None` when the walk goes on.
     fn down(&mut self, name: Cow<'a, OsStr>) -> Result<Option<Reached<'a, D>>> {
-        // The resolved path, whatever links led here. The directories above it were asked for when they were entered.
+        // The resolved path, whatever links led here.
         if self.asked.bases.iter().any(|root| root.policy.is_some()) {
             let end = if self.steps.is_empty() { End::Last } else { End::OnTheWay };
-            if is_denied(self.asked.bases, self.base, &self.resolved(Some(&name)), end) {
+            // What is on the stack was asked for when it was entered. Below the root itself all is asked for: where it lies in another
+            // root, that one's policy may deny a directory between the two.
+            let above = if self.stack.is_empty() { Above::Unknown } else { Above::Allowed };
+            if is_denied(self.asked.bases, self.base, &self.resolved(Some(&name)), end, above) {
                 return Err(ErrorKind::Denied.into());
             }
         }
