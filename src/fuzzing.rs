@@ -18,8 +18,9 @@ use crate::window::{Scan, Window};
 /// Like [`Root::open`], with the place where the file lies.
 pub fn open_resolved(root: &Root, path: &RelPath) -> Result<(RegularFile, RelPath)> {
     let bases = std::slice::from_ref(root.base());
-    let opened = resolve::open(Asked { bases, base: 0, path, stop: &Stop::new(&|| false, None) })?;
-    Ok((RegularFile::new(opened.file, opened.stat), opened.resolved))
+    let stop = Stop::new(&|| false, None);
+    let opened = resolve::open(Asked { bases, base: 0, path, stop: &stop })?;
+    Ok((RegularFile::new(opened.file, opened.stat), opened.resolved.into_owned()))
 }
 
 /// Reads of one state of one source, each of which helps the next.

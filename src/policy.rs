@@ -18,6 +18,14 @@ pub(crate) enum End {
     Last,
 }
 
+/// What is known of the directories on the way to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Above {
+    Unknown,
+    /// They have been judged, each as a directory, and none is denied.
+    Allowed,
+}
+
 /// Without the feature there is no policy, and nothing to ask.
 #[cfg(not(feature = "policy"))]
 mod never {
@@ -27,7 +35,7 @@ mod never {
     pub(crate) enum Policy {}
 
     impl Policy {
-        pub(crate) fn denies(&self, _path: &RelPath, _end: super::End) -> bool {
+        pub(crate) fn denies(&self, _path: &RelPath, _end: super::End, _above: super::Above) -> bool {
             match *self {}
         }
 

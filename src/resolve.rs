@@ -9,6 +9,7 @@ pub(crate) mod memory;
 mod tests;
 mod walk;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub(crate) use directory::Directory;
@@ -17,7 +18,7 @@ pub(crate) use walk::Missing;
 use crate::cancel::Stop;
 use crate::error::{Error, ErrorKind, FileKind, Resource, Result};
 use crate::fence::{Fence, RelPath};
-use crate::policy::{End, Policy};
+use crate::policy::{Above, End, Policy};
 use crate::sys::{Errno, Kind, Stat};
 use walk::Walk;
 
@@ -77,8 +78,8 @@ impl<D> Clone for Base<D> {
 }
 
 impl<D> Base<D> {
-    fn denies(&self, path: &RelPath, end: End) -> bool {
-        self.policy.as_ref().is_some_and(|policy| policy.denies(path, end))
+    fn denies(&self, path: &RelPath, end: End, above: Above) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.denies(path, end, above))
     }
 
     fn denies_links(&self, links: u64) -> bool {
@@ -105,18 +106,18 @@ impl<D> Copy for Asked<'_, D> {}
 
 /// A regular file, open for reading.
 #[derive(Debug)]
-pub(crate) struct Opened<F> {
+pub(crate) struct Opened<'a, F> {
     pub(crate) file: F,
     /// As it was when it was opened.
     pub(crate) stat: Stat,
-    /// Where it lies: the root and the path in it, links followed.
+    /// Where it lies: the root and the path in it, links followed; borrowed where that is the path that was asked for.
     pub(crate) base: usize,
-    pub(crate) resolved: RelPath,
+    pub(crate) resolved: Cow<'a, RelPath>,
 }
 
 /// Opens the regular file that the path leads to.
-pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<D::File>> {
-    if is_denied(asked.bases, asked.base, asked.path, End::Last) {
+pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<'_, D::File>> {
+    if is_denied(asked.bases, asked.base, asked.path, End::Last, Above::Unknown) {
         return Err(ErrorKind::Denied.into());
     }
     if asked.path.depth() > MAX_COMPONENTS {
@@ -134,8 +135,8 @@ pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<D::File>>
 }
 
 /// Whether the policy of the root denies the path, or that of another root in which it lies as well.
-pub(crate) fn is_denied<D>(bases: &[Base<D>], base: usize, path: &RelPath, end: End) -> bool {
-    if bases[base].denies(path, end) {
+pub(crate) fn is_denied<D>(bases: &[Base<D>], base: usize, path: &RelPath, end: End, above: Above) -> bool {
+    if bases[base].denies(path, end, above) {
         return true;
     }
     let mut others =
@@ -145,7 +146,7 @@ pub(crate) fn is_denied<D>(bases: &[Base<D>], base: usize, path: &RelPath, end: 
     }
     let absolute = bases[base].fence.absolute(path);
     others.any(|(_, root)| {
-        root.fence.admit(&absolute).is_ok_and(|path| absolute.is_absolute() && root.denies(&path, end))
+        root.fence.admit(&absolute).is_ok_and(|path| absolute.is_absolute() && root.denies(&path, end, above))
     })
 }
 

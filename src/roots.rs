@@ -7,7 +7,7 @@ use cap_std::fs::Dir;
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
-use crate::policy::End;
+use crate::policy::{Above, End};
 use crate::resolve::{self, Asked, Base, Missing, Opened};
 use crate::root::Root;
 use crate::sys::Handle;
@@ -64,11 +64,11 @@ impl Roots {
         innermost.ok_or_else(|| first.err().unwrap_or_else(|| Error::invalid("path is in no root")))
     }
 
-    pub(crate) fn open(
-        &self,
-        admitted: &Admitted,
-        stop: &Stop<'_>,
-    ) -> Result<Opened<<Handle as resolve::Directory>::File>> {
+    pub(crate) fn open<'a>(
+        &'a self,
+        admitted: &'a Admitted,
+        stop: &'a Stop<'a>,
+    ) -> Result<Opened<'a, <Handle as resolve::Directory>::File>> {
         resolve::open(self.asked(admitted, stop))
     }
 
@@ -81,7 +81,7 @@ impl Roots {
     }
 
     pub(crate) fn denies(&self, base: usize, path: &RelPath) -> bool {
-        resolve::is_denied(&self.bases, base, path, End::Last)
+        resolve::is_denied(&self.bases, base, path, End::Last, Above::Unknown)
     }
 
     pub(crate) fn base(&self, index: usize) -> &Base<Handle> {

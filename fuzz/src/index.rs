@@ -17,6 +17,8 @@ const MAX_STEPS: usize = 24;
 #[derive(Debug, Arbitrary)]
 pub struct Case {
     file: Vec<Piece>,
+    /// Of all reads, as what is remembered is of one limit.
+    max_scan_bytes: Option<u32>,
     steps: Vec<Step>,
 }
 
@@ -49,7 +51,6 @@ struct Ask {
     limit: Option<Number>,
     max_lines: Number,
     max_bytes: Number,
-    max_scan_bytes: Option<u32>,
     counts_rest: bool,
 }
 
@@ -119,12 +120,12 @@ impl Ask {
         self.limit.map_or(selection, |limit| selection.limit(limit.get()).expect("is positive"))
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self, max_scan_bytes: Option<u32>) -> Limits {
         let limits =
             Limits::default().max_lines(self.max_lines.get()).and_then(|limits| limits.max_bytes(self.max_bytes.get()));
         let limits = limits.expect("are positive");
         let limits = if self.counts_rest { limits } else { limits.no_total() };
-        match self.max_scan_bytes {
+        match max_scan_bytes {
             Some(bytes @ 1..) => limits.max_scan_bytes(bytes.into()).expect("is positive"),
             _ => limits,
         }
@@ -148,7 +149,9 @@ pub fn check(case: &Case) {
     let mut remembering = Remembering::new(file.known_size().expect("is known"));
     for step in case.steps.iter().take(MAX_STEPS) {
         match step {
-            Step::Read(ask, moods) => read(&mut remembering, &file, ask, moods),
+            Step::Read(ask, moods) => {
+                read(&mut remembering, &file, (ask.selection(), &ask.limits(case.max_scan_bytes)), moods);
+            }
             Step::Edit { at, piece } => {
                 let mut inserted = Vec::new();
                 push(&mut inserted, piece);
@@ -169,15 +172,14 @@ fn place(at: u32, file: &[u8]) -> usize {
     usize::try_from(at).expect("fits") % (file.len() + 1)
 }
 
-fn read(remembering: &mut Remembering, file: &[u8], ask: &Ask, moods: &Moods) {
-    let (selection, limits) = (ask.selection(), ask.limits());
+fn read(remembering: &mut Remembering, file: &[u8], (selection, limits): (Selection, &Limits), moods: &Moods) {
     let source = Source { file, moods, reads: AtomicUsize::new(0), failed: AtomicUsize::new(0) };
-    let found = told(remembering.read(&source, selection, &limits));
+    let found = told(remembering.read(&source, selection, limits));
     if source.failed.load(Ordering::Relaxed) > 0 {
         assert_eq!(found, Err(ErrorKind::Io), "a fault is the answer");
         return;
     }
-    assert_eq!(found, told(Window::read(file, selection, &limits, &|| false)));
+    assert_eq!(found, told(Window::read(file, selection, limits, &|| false)));
 }
 
 fn told(result: capread::Result<Window>) -> Result<Window, ErrorKind> {

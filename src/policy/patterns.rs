@@ -1,14 +1,16 @@
 //! Patterns in gitignore syntax.
 
+use std::ffi::OsStr;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::display::Shown;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
-use crate::policy::End;
+use crate::policy::{Above, End};
 
 /// Deny patterns in the syntax of gitignore(5), matched against paths relative to the root.
 ///
@@ -97,23 +99,35 @@ impl Policy {
 
     /// A name that others follow is a directory, or a link to one. Of the last one nothing is known before it is looked at, and it
     /// is denied when it would be as a directory or as anything else.
-    pub(crate) fn denies(&self, path: &RelPath, end: End) -> bool {
-        let mut prefix = PathBuf::new();
-        let mut names = path.components().peekable();
+    pub(crate) fn denies(&self, path: &RelPath, end: End, above: Above) -> bool {
+        let text = path.as_os_str();
+        let folded = text.to_string_lossy().to_lowercase();
+        // What a name is in lower case does not depend on the names around it.
+        let names = prefixes(text).zip(prefixes(OsStr::new(&folded)));
+        let judged = match above {
+            Above::Unknown => 0,
+            Above::Allowed => path.depth().saturating_sub(1),
+        };
+        let mut names = names.skip(judged).peekable();
         while let Some(name) = names.next() {
-            prefix.push(name);
             let is_last = names.peek().is_none() && end == End::Last;
-            if self.denies_name(&prefix, true) || (is_last && self.denies_name(&prefix, false)) {
+            if self.denies_name(name, true) || (is_last && self.denies_name(name, false)) {
                 return true;
             }
         }
         false
     }
 
-    fn denies_name(&self, path: &Path, is_directory: bool) -> bool {
-        let folded = path.to_string_lossy().to_lowercase();
-        self.exact.matched(path, is_directory).is_ignore() || self.folded.matched(&folded, is_directory).is_ignore()
+    fn denies_name(&self, (path, folded): (&Path, &Path), is_directory: bool) -> bool {
+        self.exact.matched(path, is_directory).is_ignore() || self.folded.matched(folded, is_directory).is_ignore()
     }
+}
+
+/// The paths that a path leads through, itself the last; none for the empty one.
+fn prefixes(path: &OsStr) -> impl Iterator<Item = &Path> {
+    let bytes = path.as_bytes();
+    let ends = memchr::memchr_iter(b'/', bytes).chain((!bytes.is_empty()).then_some(bytes.len()));
+    ends.map(|end| Path::new(OsStr::from_bytes(&bytes[..end])))
 }
 
 fn builder() -> Result<GitignoreBuilder> {
@@ -144,4 +158,35 @@ fn literal(pattern: &str) -> Result<String, &'static str> {
 
 fn refused(pattern: &str, reason: impl fmt::Display) -> Error {
     Error::invalid(format!("deny pattern {} does not parse: {reason}", Shown(pattern)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Some letters have two lower cases, and the neighbours choose; a slash is the neighbour that the end is.
+    #[test]
+    fn a_path_in_lower_case_leads_through_its_prefixes_in_lower_case() {
+        let names: [&[u8]; 9] = [
+            b"A",
+            "ΑΣ".as_bytes(),
+            "Σ".as_bytes(),
+            "aΣ.".as_bytes(),
+            "İ".as_bytes(),
+            b"\xce",
+            b"\xa3S\xff",
+            b".",
+            b"'",
+        ];
+        for path in names.iter().flat_map(|a| names.iter().map(move |b| [a, b"/".as_slice(), b, b"/", a].concat())) {
+            let path = OsStr::from_bytes(&path);
+            let folded = path.to_string_lossy().to_lowercase();
+            let one_by_one: Vec<_> = prefixes(path).map(|prefix| prefix.to_string_lossy().to_lowercase()).collect();
+            let at_once: Vec<_> =
+                prefixes(OsStr::new(&folded)).map(|prefix| prefix.to_str().expect("is UTF-8")).collect();
+            assert_eq!(one_by_one, at_once);
+            assert_eq!(at_once.len(), 3);
+        }
+        assert_eq!(prefixes(OsStr::new("")).count(), 0);
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Allowed, Content, Found, MissingName, Node, NodeId, Tree};
 use crate::error::{ErrorKind, FileKind, Resource};
@@ -180,8 +180,17 @@ impl Model<'_> {
         })
     }
 
+    /// Whether a root denies these names in the root `base`, or another root does in which they lie as well.
     fn denies(&self, base: usize, names: &[OsString]) -> bool {
-        is_denied(&self.allowed[base], names)
+        let own = &self.allowed[base];
+        let absolute = own.spellings.first().map(|root| root.join(names.iter().collect::<PathBuf>()));
+        let below = |other: &Allowed| {
+            let absolute = absolute.as_ref()?;
+            let rest = other.spellings.iter().find_map(|root| absolute.strip_prefix(root).ok())?;
+            Some(rest.iter().map(OsString::from).collect::<Vec<_>>())
+        };
+        is_denied(own, names)
+            || self.allowed.iter().any(|other| below(other).is_some_and(|names| is_denied(other, &names)))
     }
 }
 
