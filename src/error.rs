@@ -26,8 +26,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | `too_many_links` | more than 40 symbolic links on the way |
 /// | `busy` | a lease on the file, or a read that would block |
 /// | `resource_limit` | no file handles or memory left, or more than 256 path components |
-/// | `binary` | a NUL in the first 8 KiB, or a byte order mark of UTF-16 |
+/// | `binary` | a NUL in the first 8 KiB of what is not UTF-16 |
 /// | `offset_beyond_end` | the file has fewer lines |
+/// | `column_beyond_end` | the line has fewer bytes |
 /// | `line_too_long` | the first line alone is over the byte budget |
 /// | `scan_limit` | the lines asked for lie behind the bytes that one read may look at |
 /// | `changed` | the file is another one than the request's `if_version` says |
@@ -104,6 +105,15 @@ pub enum ErrorKind {
         line: u64,
         /// The budget in bytes.
         max_bytes: u64,
+    },
+    /// The column asked for lies behind the end of its line.
+    ColumnBeyondEnd {
+        /// The column asked for.
+        column: u64,
+        /// The line.
+        line: u64,
+        /// Bytes of its text.
+        length: u64,
     },
     /// The lines asked for lie behind the bytes that one read may look at.
     ScanLimit {
@@ -227,6 +237,7 @@ impl Error {
             ErrorKind::Binary { .. } => "binary",
             ErrorKind::OffsetBeyondEnd { .. } => "offset_beyond_end",
             ErrorKind::LineTooLong { .. } => "line_too_long",
+            ErrorKind::ColumnBeyondEnd { .. } => "column_beyond_end",
             ErrorKind::ScanLimit { .. } => "scan_limit",
             ErrorKind::Changed => "changed",
             ErrorKind::Cancelled => "cancelled",
@@ -304,10 +315,12 @@ impl fmt::Display for Error {
             ErrorKind::LineTooLong { line, max_bytes } => {
                 write!(
                     f,
-                    "A single line exceeds the read byte limit (line {line} is over {}). Use offset={} to read what follows it, if anything does.",
-                    ByteCount(*max_bytes),
-                    line.saturating_add(1)
+                    "A single line exceeds the read byte limit (line {line} is over {}). Use offset={line} and column=1 to read it in parts.",
+                    ByteCount(*max_bytes)
                 )
+            }
+            ErrorKind::ColumnBeyondEnd { column, line, length } => {
+                write!(f, "Column {column} is beyond end of line {line} ({length} bytes)")
             }
             ErrorKind::ScanLimit { line, max_scan_bytes } => {
                 match line {

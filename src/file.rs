@@ -83,7 +83,7 @@ impl RegularFile {
     pub fn window(&self, selection: Selection, limits: &Limits, cancel: &dyn Cancel) -> Result<Window> {
         let stop = Stop::new(cancel, limits.allowed_time());
         stop.check()?;
-        self.scan(Scan { selection, limits }, &mut Memo::none(), &stop)
+        self.scan(Scan::new(selection, limits), &mut Memo::none(), &stop)
     }
 
     pub(crate) fn scan(&self, scan: Scan<'_>, memo: &mut Memo, stop: &Stop<'_>) -> Result<Window> {

@@ -38,6 +38,6 @@ impl Remembering {
 
     /// Like [`Window::read`].
     pub fn read(&mut self, source: &dyn ReadAt, selection: Selection, limits: &Limits) -> Result<Window> {
-        Scan { selection, limits }.run(source, &mut self.memo, &Stop::new(&|| false, None))
+        Scan::new(selection, limits).run(source, &mut self.memo, &Stop::new(&|| false, None))
     }
 }

@@ -83,10 +83,10 @@ pub use render::Continuation;
 pub use resolve::Resolver;
 pub use root::Root;
 pub use roots::Roots;
-pub use text::ReadAt;
+pub use text::{ReadAt, TextEncoding};
 pub use tool::{ReadOutput, ReadRequest, ReadTool};
 pub use version::Version;
-pub use window::{Cut, LineEnds, Window};
+pub use window::{Columns, Cut, LineEnds, LineNumbers, Window};
 
 #[cfg(feature = "policy")]
 pub use policy::Policy;

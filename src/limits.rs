@@ -109,6 +109,7 @@ fn positive(name: &str, value: u64) -> Result<NonZeroU64> {
 pub struct Selection {
     pub(crate) from: From,
     pub(crate) limit: Option<NonZeroU64>,
+    pub(crate) column: Option<NonZeroU64>,
 }
 
 /// Where a selection starts.
@@ -122,7 +123,7 @@ pub(crate) enum From {
 impl Selection {
     /// From line `offset` on, 1-based; 0 is refused.
     pub fn from_line(offset: u64) -> Result<Self> {
-        Ok(Self { from: From::Line(positive("offset", offset)?), limit: None })
+        Ok(Self { from: From::Line(positive("offset", offset)?), ..Self::default() })
     }
 
     /// The last `lines` lines; 0 is refused. Where the limits allow fewer, these are the newest.
@@ -138,12 +139,30 @@ impl Selection {
     /// # }
     /// ```
     pub fn tail(lines: u64) -> Result<Self> {
-        Ok(Self { from: From::Last(positive("tail", lines)?), limit: None })
+        Ok(Self { from: From::Last(positive("tail", lines)?), ..Self::default() })
     }
 
     /// At most `lines` lines; 0 is refused. With [`tail`](Self::tail) these are the newest.
     pub fn limit(self, lines: u64) -> Result<Self> {
         Ok(Self { limit: Some(positive("limit", lines)?), ..self })
+    }
+
+    /// Of the first line alone, the part that starts at this byte of its text, 1-based; 0 is refused. A column within a character is
+    /// moved back to its start. With [`tail`](Self::tail) it means nothing.
+    ///
+    /// ```
+    /// use capread::{Limits, Selection, Window};
+    ///
+    /// # fn main() -> Result<(), capread::Error> {
+    /// let file: &[u8] = b"one\na long line\n";
+    /// let limits = Limits::default().max_bytes(6)?;
+    /// let window = Window::read(file, Selection::from_line(2)?.column(3)?, &limits, &|| false)?;
+    /// assert_eq!(window.to_string(), "long l\n\n[Line 2, bytes 3-8 of 11. Use offset=2 and column=9 to continue.]");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn column(self, column: u64) -> Result<Self> {
+        Ok(Self { column: Some(positive("column", column)?), ..self })
     }
 
     /// The most lines that the call wants.
@@ -157,6 +176,6 @@ impl Selection {
 
 impl Default for Selection {
     fn default() -> Self {
-        Self { from: From::Line(NonZeroU64::MIN), limit: None }
+        Self { from: From::Line(NonZeroU64::MIN), limit: None, column: None }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::display::ByteCount;
-use crate::window::{Cut, Window};
+use crate::window::{Columns, Cut, Window};
 
 /// How to read on after a window. `Display` is the hint that the model gets.
 ///
@@ -24,6 +24,7 @@ pub struct Continuation {
     start_line: u64,
     end_line: u64,
     total: Total,
+    columns: Option<Columns>,
 }
 
 /// How many lines a file has, as far as it is known.
@@ -34,17 +35,36 @@ enum Total {
 }
 
 impl Continuation {
-    /// The line to go on from, always the one after the last returned; `None` where what is left comes before the window, or may not
+    /// The line to go on from: the one after the last returned, or the same where it was returned in part; `None` where what is left comes before the window, or may not
     /// be looked at.
     #[must_use]
     pub fn next_offset(&self) -> Option<u64> {
+        if let Some(columns) = self.columns {
+            return Some(if columns.is_last() { self.end_line + 1 } else { self.end_line });
+        }
         let is_past = self.is_tail() || matches!(self.cut, Cut::Scan { .. });
         (!is_past).then_some(self.end_line + 1)
+    }
+
+    /// Where in that line to go on; `None` for its start.
+    #[must_use]
+    pub fn next_column(&self) -> Option<u64> {
+        self.columns.filter(|columns| !columns.is_last()).map(|columns| columns.end + 1)
     }
 
     /// A window that reaches the end lacks lines before it.
     fn is_tail(&self) -> bool {
         self.total == Total::Exactly(self.end_line)
+    }
+
+    fn fmt_part(&self, f: &mut fmt::Formatter<'_>, columns: Columns) -> fmt::Result {
+        let Columns { start, end, length, known_length } = columns;
+        let length = length.map_or(Total::AtLeast(known_length), Total::Exactly);
+        write!(f, "[Line {}, bytes {start}-{end} of {length}.", self.end_line)?;
+        match self.next_column() {
+            Some(column) => write!(f, " Use offset={} and column={column} to continue.]", self.end_line),
+            None => write!(f, " Use offset={} to continue.]", self.end_line + 1),
+        }
     }
 
     fn fmt_more(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,7 +86,10 @@ impl fmt::Display for Total {
 
 impl fmt::Display for Continuation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cut, start_line, end_line, total } = self;
+        if let Some(columns) = self.columns {
+            return self.fmt_part(f, columns);
+        }
+        let Self { cut, start_line, end_line, total, .. } = self;
         if *cut == Cut::Limit && !self.is_tail() {
             self.fmt_more(f)?;
         } else {
@@ -86,12 +109,19 @@ impl fmt::Display for Continuation {
     }
 }
 
+impl Columns {
+    /// Whether the line ends with them.
+    fn is_last(&self) -> bool {
+        self.length == Some(self.end)
+    }
+}
+
 impl Window {
     /// How to read on; `None` when the window has all lines from where it was to start.
     #[must_use]
     pub fn continuation(&self) -> Option<Continuation> {
-        let Self { start_line, end_line, .. } = *self;
-        self.cut.map(|cut| Continuation { cut, start_line, end_line, total: self.total() })
+        let Self { start_line, end_line, columns, .. } = *self;
+        self.cut.map(|cut| Continuation { cut, start_line, end_line, total: self.total(), columns })
     }
 
     fn total(&self) -> Total {

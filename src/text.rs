@@ -2,25 +2,28 @@
 
 mod chunks;
 mod count;
+mod decoded;
+#[cfg(feature = "encodings")]
+mod detect;
+mod encoding;
+mod feed;
 mod index;
 mod lines;
+mod long_line;
 
+use chunks::to_usize;
 pub(crate) use chunks::{CHUNK_BYTES, to_u64};
+pub(crate) use encoding::Form;
+pub use encoding::TextEncoding;
 pub(crate) use index::{Memo, Place};
 pub(crate) use lines::{Count, Ended, Lines, Start, Taken, room};
+pub(crate) use long_line::{Length, Missing, PartOfLine};
 
+use std::fmt::Write as _;
 use std::io;
-
-use crate::error::{ErrorKind, Result};
 
 /// Bytes at the start of a file in which a NUL means that it is no text.
 pub(crate) const SNIFF_BYTES: usize = 8192;
-
-/// The byte order mark in UTF-8, Unicode Standard 23.8.
-const UTF_8_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// The byte order marks of UTF-16, little endian and big endian.
-const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 /// Bytes that can be read at a position: a file, or anything that a window should be taken from.
 ///
@@ -32,7 +35,7 @@ const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 /// # fn main() -> Result<(), capread::Error> {
 /// let buffer: &[u8] = b"not\nsaved\nyet\n";
 /// let window = Window::read(buffer, Selection::from_line(2)?.limit(1)?, &Limits::default(), &|| false)?;
-/// assert_eq!((window.text.as_str(), window.total_lines), ("saved", 3));
+/// assert_eq!((window.text.as_str(), window.total_lines), ("saved", Some(3)));
 /// # Ok(())
 /// # }
 /// ```
@@ -73,26 +76,30 @@ impl<T: ReadAt + ?Sized> ReadAt for &T {
     }
 }
 
-/// The bytes of the byte order mark that the file starts with, or why it is no text that can be read.
-///
-/// `head` is the file's first [`SNIFF_BYTES`], or all of it.
-pub(crate) fn mark_bytes(head: &[u8], size: Option<u64>) -> Result<u64> {
-    if UTF_16_MARKS.iter().any(|mark| head.starts_with(mark)) {
-        return Err(ErrorKind::Binary { format: Some("UTF-16 text"), size }.into());
-    }
-    if memchr::memchr(0, &head[..head.len().min(SNIFF_BYTES)]).is_some() {
-        return Err(ErrorKind::Binary { format: None, size }.into());
-    }
-    Ok(if head.starts_with(UTF_8_MARK) { to_u64(UTF_8_MARK.len()) } else { 0 })
-}
-
-/// The text of `raw`, each maximal part that is no UTF-8 replaced by U+FFFD (Unicode Standard 3.9, "substitution of maximal subparts"),
-/// and how many were. `length` is that of the text, [`decoded_len`].
+/// The text of some lines of UTF-8, each maximal part that is none replaced by U+FFFD (Unicode Standard 3.9, "substitution of maximal
+/// subparts"), and how many were; each line with its number where the first one's is given. `length` is that of the text.
 ///
 /// Text never gets shorter by replacing: U+FFFD has three bytes, a maximal subpart at most three.
-pub(crate) fn decode(raw: &[u8], length: usize) -> (String, u64) {
+pub(crate) fn decode(raw: &[u8], length: usize, first_number: Option<u64>) -> (String, u64) {
     // Once, since it may be as large as the budget: growing it would hold it twice.
     let mut text = String::with_capacity(length);
+    let Some(first) = first_number else {
+        let replaced = push_decoded(&mut text, raw);
+        return (text, replaced);
+    };
+    let mut replaced = 0;
+    for (number, line) in (first..).zip(raw.split(|byte| *byte == b'\n')) {
+        if number > first {
+            text.push('\n');
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{number}\t");
+        replaced += push_decoded(&mut text, line);
+    }
+    (text, replaced)
+}
+
+fn push_decoded(text: &mut String, raw: &[u8]) -> u64 {
     let mut replaced = 0;
     for chunk in raw.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -101,11 +108,17 @@ pub(crate) fn decode(raw: &[u8], length: usize) -> (String, u64) {
             replaced += 1;
         }
     }
-    (text, replaced)
+    replaced
 }
 
-/// The length of the text that [`decode`] makes.
+/// The length of the text that [`decode`] makes of a line.
 pub(crate) fn decoded_len(raw: &[u8]) -> usize {
     let replacement = |invalid: &[u8]| if invalid.is_empty() { 0 } else { char::REPLACEMENT_CHARACTER.len_utf8() };
     raw.utf8_chunks().map(|chunk| chunk.valid().len() + replacement(chunk.invalid())).sum()
+}
+
+/// The length of a line's number and the tab behind it.
+pub(crate) fn number_len(number: u64) -> usize {
+    let digits = number.checked_ilog10().unwrap_or(0) + 1;
+    to_usize(u64::from(digits), usize::MAX) + 1
 }

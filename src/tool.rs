@@ -20,8 +20,9 @@ use crate::indexes::Indexes;
 use crate::limits::{Limits, Selection};
 use crate::render::NeverBlank;
 use crate::roots::{Admitted, Roots};
+use crate::text::TextEncoding;
 use crate::version::Version;
-use crate::window::{Scan, Window};
+use crate::window::{LineNumbers, Scan, Window};
 
 /// The name that models call the tool by.
 #[cfg(feature = "json")]
@@ -44,6 +45,8 @@ pub struct ReadRequest {
     pub offset: Option<u64>,
     /// Most lines wanted, at least 1; default: all that the limits allow.
     pub limit: Option<u64>,
+    /// In the line `offset` alone: the byte of its text to start from, 1-based, to read a line in parts that is too long.
+    pub column: Option<u64>,
     /// Instead of `offset` and `limit`: so many lines at the end of the file, at least 1.
     pub tail: Option<u64>,
     /// The [`Version`] of an earlier result, as its `Display` writes it: the read fails when the file is another one now.
@@ -54,7 +57,7 @@ impl ReadRequest {
     /// The whole file, as far as the limits allow.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), offset: None, limit: None, tail: None, if_version: None }
+        Self { path: path.into(), offset: None, limit: None, column: None, tail: None, if_version: None }
     }
 
     /// Starts from line `offset`.
@@ -67,6 +70,12 @@ impl ReadRequest {
     #[must_use]
     pub fn limit(self, limit: u64) -> Self {
         Self { limit: Some(limit), ..self }
+    }
+
+    /// Wants the part of the line `offset` that starts at this byte of its text.
+    #[must_use]
+    pub fn column(self, column: u64) -> Self {
+        Self { column: Some(column), ..self }
     }
 
     /// Wants the last `lines` lines.
@@ -83,15 +92,15 @@ impl ReadRequest {
 
     fn selection(&self) -> Result<Selection> {
         if let Some(lines) = self.tail {
-            let selection = Selection::tail(lines)?;
-            return match (self.offset, self.limit) {
-                (None, None) => Ok(selection),
-                (Some(_), _) => Err(Error::invalid("tail and offset exclude each other")),
-                (None, Some(_)) => Err(Error::invalid("tail and limit exclude each other")),
+            let given = [(self.offset, "offset"), (self.limit, "limit"), (self.column, "column")];
+            return match given.iter().find(|(value, _)| value.is_some()) {
+                None => Selection::tail(lines),
+                Some((_, name)) => Err(Error::invalid(format!("tail and {name} exclude each other"))),
             };
         }
         let selection = Selection::from_line(self.offset.unwrap_or(1))?;
-        self.limit.map_or(Ok(selection), |limit| selection.limit(limit))
+        let selection = self.limit.map_or(Ok(selection), |limit| selection.limit(limit))?;
+        self.column.map_or(Ok(selection), |column| selection.column(column))
     }
 }
 
@@ -148,7 +157,9 @@ impl fmt::Display for ReadOutput {
 pub struct ReadTool {
     roots: Roots,
     limits: Limits,
-    /// Of these limits: where a scan may not go, no index leads.
+    encoding: TextEncoding,
+    numbers: LineNumbers,
+    /// Of these limits and this encoding: where a scan may not go, no index leads.
     indexes: Arc<Indexes>,
 }
 
@@ -156,13 +167,35 @@ impl ReadTool {
     /// A tool with the default limits.
     #[must_use]
     pub fn new(roots: impl Into<Roots>) -> Self {
-        Self { roots: roots.into(), limits: Limits::default(), indexes: Arc::default() }
+        Self {
+            roots: roots.into(),
+            limits: Limits::default(),
+            encoding: TextEncoding::default(),
+            numbers: LineNumbers::default(),
+            indexes: Arc::default(),
+        }
     }
 
     /// With other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, indexes: Arc::default(), ..self }
+    }
+
+    /// With another encoding than UTF-8, or one for each file.
+    #[must_use]
+    pub fn with_encoding(self, encoding: TextEncoding) -> Self {
+        Self { encoding, indexes: Arc::default(), ..self }
+    }
+
+    /// With or without line numbers.
+    #[must_use]
+    pub fn with_line_numbers(self, numbers: LineNumbers) -> Self {
+        Self { numbers, ..self }
+    }
+
+    fn scan(&self, selection: Selection) -> Scan<'_> {
+        Scan { selection, limits: &self.limits, encoding: self.encoding, numbers: self.numbers }
     }
 
     /// The limits in force.
@@ -220,7 +253,7 @@ impl ReadTool {
         if request.if_version.as_ref().is_some_and(|wanted| *wanted != version.to_string()) {
             return Err(ErrorKind::Changed.into());
         }
-        let window = self.indexes.window(&file, Scan { selection, limits: &self.limits }, stop)?;
+        let window = self.indexes.window(&file, self.scan(selection), stop)?;
         Ok(ReadOutput {
             path: self.roots.told_as_asked(admitted),
             resolved: self.roots.told(opened.base, &opened.resolved),

@@ -3,10 +3,12 @@
 mod facts;
 mod part;
 
+use std::ops::RangeInclusive;
+
 use crate::cancel::{Cancel, Stop};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{From, Limits, Selection};
-use crate::text::{self, Count, Ended, Lines, Memo, ReadAt, Start};
+use crate::text::{self, Count, Ended, Length, Lines, Memo, Missing, PartOfLine, ReadAt, Start, TextEncoding};
 use part::{Part, Side};
 
 /// Why a window ends before the file does, or one of the last lines starts behind the file's start.
@@ -56,9 +58,13 @@ pub struct Window {
     pub known_lines: u64,
     /// Why the window does not have all lines from where it was to start; `None` when it has.
     pub cut: Option<Cut>,
+    /// Where in its line the text lies, where a part of one line was asked for.
+    pub columns: Option<Columns>,
+    /// The encoding of the file, by its name in the Encoding Standard.
+    pub encoding: &'static str,
     /// Whether the file starts with a byte order mark, which is not in the text.
     pub bom: bool,
-    /// Places in the window that were no UTF-8, each replaced by U+FFFD.
+    /// Places in the window that could not be decoded, each replaced by U+FFFD.
     pub replacements: u64,
     /// Control and bidirectional-override characters in the window, as [`is_control`](crate::is_control) tells them, without the
     /// `\r` of a line break.
@@ -73,6 +79,29 @@ pub struct Window {
     pub changed_during_read: bool,
 }
 
+/// A part of a line, in bytes of its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// The first byte, 1-based.
+    pub start: u64,
+    /// The last byte; one less than the first for an empty line.
+    pub end: u64,
+    /// Bytes of the line; `None` where it was not read to its end.
+    pub length: Option<u64>,
+    /// Bytes that the line is known to have.
+    pub known_length: u64,
+}
+
+/// Whether lines are returned with their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineNumbers {
+    /// They are not.
+    #[default]
+    Off,
+    /// Each line starts with its number and a tab, which count for the budgets. A part of a line has none.
+    On,
+}
+
 impl Window {
     /// The window that `selection` asks for, within `limits`, of any bytes: see [`ReadAt`].
     pub fn read(
@@ -83,13 +112,19 @@ impl Window {
     ) -> Result<Self> {
         let stop = Stop::new(cancel, limits.allowed_time());
         stop.check()?;
-        Scan { selection, limits }.run(&source, &mut Memo::none(), &stop)
+        Scan::new(selection, limits).run(&source, &mut Memo::none(), &stop)
     }
 
     /// The line to go on from; `None` when the window reaches the end of the file, or the end of what may be looked at.
     #[must_use]
     pub fn next_offset(&self) -> Option<u64> {
         self.continuation()?.next_offset()
+    }
+
+    /// Where in that line to go on; `None` for its start.
+    #[must_use]
+    pub fn next_column(&self) -> Option<u64> {
+        self.continuation()?.next_column()
     }
 }
 
@@ -98,21 +133,25 @@ impl Window {
 pub(crate) struct Scan<'a> {
     pub(crate) selection: Selection,
     pub(crate) limits: &'a Limits,
+    pub(crate) encoding: TextEncoding,
+    pub(crate) numbers: LineNumbers,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    pub(crate) fn new(selection: Selection, limits: &'a Limits) -> Self {
+        Self { selection, limits, encoding: TextEncoding::default(), numbers: LineNumbers::default() }
+    }
+
     pub(crate) fn run(self, source: &dyn ReadAt, memo: &mut Memo, stop: &Stop<'_>) -> Result<Window> {
         let mut lines = Lines::new(source, self.limits.scan_bytes().get(), memo, stop);
-        let start = match lines.known_start() {
-            Some(start) => start,
-            None => text::mark_bytes(lines.head(text::SNIFF_BYTES)?, source.known_size())?,
+        let form = lines.begin(self.encoding, source.known_size())?;
+        let window = match (self.selection.from, self.selection.column) {
+            (From::Line(offset), None) => self.forward(&mut lines, offset.get()),
+            (From::Line(offset), Some(column)) => self.part_of_line(&mut lines, offset.get(), column.get()),
+            (From::Last(_), _) => self.backward(&mut lines),
         };
-        lines.start_at(start);
-        let window = match self.selection.from {
-            From::Line(offset) => self.forward(lines, offset.get())?,
-            From::Last(_) => self.backward(lines, start)?,
-        };
-        Ok(Window { bom: start > 0, ..window })
+        lines.remember();
+        Ok(Window { bom: form.bom, encoding: form.coding.name(), ..window? })
     }
 
     /// The most lines, and the most bytes.
@@ -121,21 +160,12 @@ impl Scan<'_> {
         (lines.get(), self.limits.bytes().get())
     }
 
-    fn forward(self, mut lines: Lines<'_>, offset: u64) -> Result<Window> {
+    fn forward(self, lines: &mut Lines<'_>, offset: u64) -> Result<Window> {
         let (max_lines, max_bytes) = self.budgets();
-        if !self.limits.counts_rest() {
-            lines.leave_rest();
-        }
-        let start = lines.skip_to(offset - 1, text::room(max_bytes))?;
-        match start {
-            Start::Horizon => return Err(self.beyond_horizon(Some(offset))),
-            Start::End if offset > 1 => {
-                let total = lines.count_rest()?.known_lines();
-                return Err(ErrorKind::OffsetBeyondEnd { offset, total }.into());
-            }
-            Start::End | Start::Line => {}
-        }
-        let part = Part::decode(lines.take(max_lines, max_bytes)?, max_bytes, Side::First);
+        let start = self.go_to(lines, offset)?;
+        let taken = lines.take(max_lines, max_bytes)?;
+        let text_start = taken.start;
+        let mut part = Part::decode(taken, max_bytes, Side::First, self.first_number(offset));
         if start == Start::Line && part.lines == 0 {
             return Err(self.no_line(&part, offset));
         }
@@ -149,21 +179,72 @@ impl Scan<'_> {
         if cut.is_some() {
             lines.go_on_from(part.next(end_line));
         }
+        part.replacements += lines.replacements(text_start, &part.text)?;
         Ok(part.into_window(offset, end_line, count, cut))
     }
 
-    fn backward(self, mut lines: Lines<'_>, text_start: u64) -> Result<Window> {
+    /// Goes to the start of a line, or to the end of an empty file.
+    fn go_to(self, lines: &mut Lines<'_>, offset: u64) -> Result<Start> {
+        if !self.limits.counts_rest() {
+            lines.leave_rest();
+        }
+        match lines.skip_to(offset - 1, text::room(self.limits.bytes().get()))? {
+            Start::Horizon => Err(self.beyond_horizon(Some(offset))),
+            Start::End if offset > 1 => {
+                let total = lines.count_rest()?.known_lines();
+                Err(ErrorKind::OffsetBeyondEnd { offset, total }.into())
+            }
+            start => Ok(start),
+        }
+    }
+
+    fn backward(self, lines: &mut Lines<'_>) -> Result<Window> {
         let (max_lines, max_bytes) = self.budgets();
         let count = lines.count_rest()?;
         let Some(totals) = count.totals() else { return Err(self.beyond_horizon(None)) };
-        let taken = lines.take_last(max_lines, max_bytes, totals, text_start)?;
-        let part = Part::decode(taken, max_bytes, Side::Last);
+        let taken = lines.take_last(max_lines, max_bytes, totals)?;
+        let text_end = taken.start + text::to_u64(taken.raw.len());
+        let first = (totals.lines + 1).saturating_sub(taken.lines);
+        let mut part = Part::decode(taken, max_bytes, Side::Last, self.first_number(first));
         if totals.lines > 0 && part.lines == 0 {
             return Err(self.no_line(&part, totals.lines));
         }
         let start_line = totals.lines.saturating_sub(part.lines) + 1;
         let cut = (start_line > 1).then(|| part.cut(self.selection, self.limits));
+        part.replacements += lines.replacements(text_end - part.raw_bytes, &part.text)?;
         Ok(part.into_window(start_line, totals.lines, count, cut))
+    }
+
+    fn part_of_line(self, lines: &mut Lines<'_>, offset: u64, column: u64) -> Result<Window> {
+        let max_bytes = self.limits.bytes().get();
+        self.go_to(lines, offset)?;
+        let part = match lines.part_of_line(column - 1, max_bytes)? {
+            Ok(part) => part,
+            Err(Missing::Beyond(length)) => {
+                return Err(ErrorKind::ColumnBeyondEnd { column, line: offset, length }.into());
+            }
+            Err(Missing::Horizon) => return Err(self.beyond_horizon(Some(offset))),
+        };
+        let count = if self.limits.counts_rest() {
+            lines.count_rest()?
+        } else if part.is_last() && lines.skip_to(offset, 1)? == Start::End {
+            lines.count_rest()?
+        } else {
+            Count::AtLeast(offset + u64::from(part.is_last()))
+        };
+        let goes_on = !part.is_last() || offset < count.known_lines();
+        let terminated =
+            part.is_last() && (offset < count.known_lines() || count.totals().is_some_and(|totals| totals.terminated));
+        Ok(Window {
+            columns: Some(part.columns()),
+            cut: goes_on.then_some(Cut::Bytes { max_bytes }),
+            ..Window::of_text(part.text, part.replacements, terminated, offset..=offset, count)
+        })
+    }
+
+    /// The number that the first of the lines is to have.
+    fn first_number(self, line: u64) -> Option<u64> {
+        (self.numbers == LineNumbers::On).then_some(line)
     }
 
     /// Why not even one line could be taken.
@@ -181,19 +262,39 @@ impl Scan<'_> {
 
 impl Part {
     fn into_window(self, start_line: u64, end_line: u64, count: Count, cut: Option<Cut>) -> Window {
-        Window {
-            start_line,
-            end_line,
+        let window = Window::of_text(self.text, self.replacements, self.terminated, start_line..=end_line, count);
+        Window { cut, ..window }
+    }
+}
+
+impl PartOfLine {
+    fn columns(&self) -> Columns {
+        let (length, known_length) = match self.length {
+            Length::Exactly(length) => (Some(length), length),
+            Length::AtLeast(known) => (None, known),
+        };
+        Columns { start: self.start + 1, end: self.end(), length, known_length }
+    }
+}
+
+impl Window {
+    /// The facts of some lines. `terminated`: whether the last of them has a line break.
+    fn of_text(text: String, replacements: u64, terminated: bool, lines: RangeInclusive<u64>, count: Count) -> Self {
+        Self {
+            start_line: *lines.start(),
+            end_line: *lines.end(),
             total_lines: count.totals().map(|totals| totals.lines),
             known_lines: count.known_lines(),
-            cut,
+            cut: None,
+            columns: None,
+            encoding: "",
             bom: false,
-            replacements: self.replacements,
-            controls: facts::count_controls(&self.text, self.terminated),
-            line_ends: facts::line_ends(&self.text, self.terminated),
+            replacements,
+            controls: facts::count_controls(&text, terminated),
+            line_ends: facts::line_ends(&text, terminated),
             final_newline: count.totals().map(|totals| totals.terminated),
             changed_during_read: false,
-            text: self.text,
+            text,
         }
     }
 }

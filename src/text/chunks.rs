@@ -2,9 +2,10 @@
 
 use std::io;
 
+use super::ReadAt;
+use super::feed::{End, Feed, Raw};
 use crate::cancel::Stop;
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::ReadAt;
 
 /// The one buffer of a read, in bytes. Larger ones win nothing on a calm machine and lose beside neighbours, and this is what a
 /// cancelled read waits for.
@@ -21,9 +22,8 @@ pub(crate) fn to_usize(count: u64, most: usize) -> usize {
 
 /// See the module.
 pub(crate) struct Chunks<'a> {
-    pub(crate) source: &'a dyn ReadAt,
+    pub(crate) feed: Feed<'a>,
     pub(crate) stop: &'a Stop<'a>,
-    end: End,
     /// Where the next read starts: behind the last byte in the buffer.
     offset: u64,
     buffer: Vec<u8>,
@@ -32,47 +32,28 @@ pub(crate) struct Chunks<'a> {
     filled: usize,
 }
 
-/// Where a scan ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// Nobody knows where the source ends, and nothing from this byte on may be looked at.
-    Unknown { horizon: u64 },
-    /// The source has no more than so many bytes.
-    File(u64),
-    /// The source goes on, and nothing from this byte on may be looked at.
-    Horizon(u64),
-}
-
-impl End {
-    pub(crate) fn new(size: Option<u64>, horizon: u64) -> Self {
-        match size {
-            None => Self::Unknown { horizon },
-            Some(size) if size <= horizon => Self::File(size),
-            Some(_) => Self::Horizon(horizon),
-        }
-    }
-
-    pub(crate) fn offset(self) -> u64 {
-        match self {
-            Self::Unknown { horizon: end } | Self::File(end) | Self::Horizon(end) => end,
-        }
-    }
-}
-
 impl<'a> Chunks<'a> {
     pub(crate) fn new(source: &'a dyn ReadAt, horizon: u64, stop: &'a Stop<'a>) -> Self {
-        let end = End::new(source.known_size(), horizon);
+        let feed = Feed::Raw(Raw::new(source, horizon));
         // One byte at least, so that a read into it can only give 0 at the end.
-        let size = match end {
-            End::Unknown { .. } => CHUNK_BYTES,
+        let size = match feed.end() {
+            End::Unknown => CHUNK_BYTES,
             End::File(end) | End::Horizon(end) => to_usize(end, CHUNK_BYTES).max(1),
         };
-        Self { source, stop, end, offset: 0, buffer: vec![0; size], start: 0, filled: 0 }
+        Self { feed, stop, offset: 0, buffer: vec![0; size], start: 0, filled: 0 }
     }
 
-    /// As far as it is known: a read that finds no more makes it the file's.
+    /// See [`Feed::end`].
     pub(crate) fn end(&self) -> End {
-        self.end
+        self.feed.end()
+    }
+
+    /// Goes on with another feed, from this byte of its text.
+    pub(crate) fn change_feed(&mut self, feed: Feed<'a>, position: u64) {
+        self.feed = feed;
+        self.offset = position;
+        self.start = 0;
+        self.filled = 0;
     }
 
     /// The offset of the next byte that is not consumed.
@@ -136,32 +117,12 @@ impl<'a> Chunks<'a> {
     /// Appends to the buffer; 0 at the end.
     fn read_more(&mut self, most: usize) -> Result<usize> {
         let room = &mut self.buffer[self.filled..];
-        let left = self.end.offset().saturating_sub(self.offset);
-        let wanted = to_usize(left, room.len().min(most));
-        if wanted == 0 {
-            // What no size is known of goes on behind the horizon where one byte more can be had.
-            if let (End::Unknown { horizon }, false) = (self.end, room.is_empty()) {
-                let more = read(self.source, self.stop, &mut room[..1], self.offset)? > 0;
-                self.end = if more { End::Horizon(horizon) } else { End::File(self.offset) };
-            }
-            return Ok(0);
-        }
-        let count = read(self.source, self.stop, &mut room[..wanted], self.offset)?;
-        if count == 0 {
-            self.end = End::File(self.offset);
-        }
+        let most = room.len().min(most);
+        let count = self.feed.read(&mut room[..most], self.offset, self.stop)?;
         self.filled += count;
         self.offset += to_u64(count);
         Ok(count)
     }
-}
-
-/// One read, before which the caller may stop it.
-fn read(source: &dyn ReadAt, stop: &Stop<'_>, buffer: &mut [u8], offset: u64) -> Result<usize> {
-    stop.check()?;
-    let count = read_at(source, buffer, offset)?;
-    stop.tell(offset + to_u64(count), source.known_size());
-    Ok(count)
 }
 
 /// One read, again where a signal interrupted it.

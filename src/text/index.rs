@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Form;
 use super::chunks::{CHUNK_BYTES, to_u64, to_usize};
+use super::decoded::Restarts;
 
 /// Most places that an index holds, 16 bytes each: 128 KiB, whatever the file's size.
 const MAX_PLACES: u64 = 8192;
@@ -20,13 +22,17 @@ pub(crate) struct Totals {
     pub(crate) lines: u64,
     /// Whether the last one has a line break.
     pub(crate) terminated: bool,
+    /// Where the text ends.
+    pub(crate) end: u64,
 }
 
 /// Places from the start of the text up to where scans have come, at least [`spacing`] bytes apart.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
     spacing: u64,
-    /// Ascending in both fields. The first is where the text starts, behind a byte order mark; empty until the file has been looked at.
+    /// Once the file has been looked at.
+    form: Option<Form>,
+    /// Ascending in both fields. The first is where the text starts, behind a byte order mark.
     places: Vec<Place>,
     /// The most that there can be.
     most: usize,
@@ -38,7 +44,7 @@ impl Index {
     fn new(size: u64) -> Self {
         let spacing = spacing(size);
         // One more than there are gaps, and a last gap that is shorter.
-        Self { spacing, places: Vec::new(), most: to_usize(size / spacing + 2, usize::MAX), totals: None }
+        Self { spacing, form: None, places: Vec::new(), most: to_usize(size / spacing + 2, usize::MAX), totals: None }
     }
 
     /// Room is made by doubling it, but for no more places than there can be.
@@ -63,17 +69,32 @@ pub(crate) struct Memo {
     index: Option<Arc<Index>>,
     /// Exactly where the line starts that follows the last window.
     cursor: Option<Place>,
+    /// Where the text of an encoding other than UTF-8 can be decoded from.
+    pub(crate) restarts: Option<Restarts>,
+    /// The line that was read in parts last.
+    pub(crate) line: Option<LongLine>,
+}
+
+/// What is known of a line that is read in parts.
+#[derive(Clone, Debug)]
+pub(crate) struct LongLine {
+    /// Line breaks before it.
+    pub(crate) breaks: u64,
+    /// Bytes of its text.
+    pub(crate) length: u64,
+    /// Where it can be decoded from; offsets of its own text where the file is UTF-8.
+    pub(crate) restarts: Restarts,
 }
 
 impl Memo {
     /// Remembers nothing.
     pub(crate) fn none() -> Self {
-        Self { index: None, cursor: None }
+        Self { index: None, cursor: None, restarts: None, line: None }
     }
 
     /// Of a file that nothing is known of yet.
     pub(crate) fn fresh(size: u64) -> Self {
-        Self { index: Some(Arc::new(Index::new(size))), cursor: None }
+        Self { index: Some(Arc::new(Index::new(size))), ..Self::none() }
     }
 
     fn index(&self) -> Option<&Index> {
@@ -82,12 +103,19 @@ impl Memo {
 
     /// Bytes of memory that it holds.
     pub(crate) fn bytes(&self) -> usize {
-        self.index().map_or(0, |index| size_of::<Index>() + index.places.capacity() * size_of::<Place>())
+        let places = self.index().map_or(0, |index| size_of::<Index>() + index.places.capacity() * size_of::<Place>());
+        let restarts = self.restarts.iter().chain(self.line.as_ref().map(|line| &line.restarts));
+        places + restarts.map(Restarts::bytes).sum::<usize>()
     }
 
-    /// Where the text starts.
-    pub(crate) fn start(&self) -> Option<Place> {
-        self.index()?.places.first().copied()
+    pub(crate) fn form(&self) -> Option<Form> {
+        self.index()?.form
+    }
+
+    pub(crate) fn recognise(&mut self, form: Form) {
+        if let Some(index) = self.unfinished() {
+            index.form = Some(form);
+        }
     }
 
     pub(crate) fn totals(&self) -> Option<Totals> {

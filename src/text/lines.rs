@@ -4,17 +4,24 @@
 
 use memchr::{memchr, memchr_iter, memrchr, memrchr_iter};
 
-use super::chunks::{CHUNK_BYTES, Chunks, End, to_u64, to_usize};
+use super::chunks::{CHUNK_BYTES, Chunks, to_u64, to_usize};
 use super::count::{self, Slots};
+use super::decoded::{Decoded, Restart, Restarts};
+use super::encoding::Coding;
+use super::feed::{End, Feed, Raw};
 use super::index::{Memo, Place, Totals, spacing};
-use super::{ReadAt, count_breaks};
+use super::{Form, ReadAt, TextEncoding, count_breaks};
 use crate::cancel::Stop;
 use crate::error::Result;
 
 /// A position in the lines of a source.
 pub(crate) struct Lines<'a> {
-    chunks: Chunks<'a>,
-    memo: &'a mut Memo,
+    pub(super) chunks: Chunks<'a>,
+    pub(super) memo: &'a mut Memo,
+    /// What the chunks came from before a line was decoded by itself.
+    pub(super) raw: Option<Raw<'a>>,
+    /// Where the text starts.
+    start: u64,
     /// Line breaks before the position.
     breaks: u64,
     /// The byte before the position, where it was looked at.
@@ -45,9 +52,10 @@ pub(crate) struct Taken {
 }
 
 /// Why no more lines were taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// As many as were wanted.
+    #[default]
     Lines,
     /// The next one would not fit any more.
     Bytes,
@@ -86,7 +94,15 @@ impl Count {
 impl<'a> Lines<'a> {
     /// `horizon` is the first byte that may not be looked at.
     pub(crate) fn new(source: &'a dyn ReadAt, horizon: u64, memo: &'a mut Memo, stop: &'a Stop<'a>) -> Self {
-        Self { chunks: Chunks::new(source, horizon, stop), memo, breaks: 0, last: None, alone: false }
+        Self {
+            chunks: Chunks::new(source, horizon, stop),
+            memo,
+            raw: None,
+            start: 0,
+            breaks: 0,
+            last: None,
+            alone: false,
+        }
     }
 
     /// The rest of the file will not be counted, so no more of it is read than the window needs.
@@ -94,24 +110,45 @@ impl<'a> Lines<'a> {
         self.alone = true;
     }
 
-    /// See [`Chunks::head`].
-    pub(crate) fn head(&mut self, count: usize) -> Result<&[u8]> {
-        self.chunks.head(count)
+    pub(super) fn leaves_rest(&self) -> bool {
+        self.alone
     }
 
-    /// Where the text starts, behind a byte order mark, if that was found out before.
-    pub(crate) fn known_start(&self) -> Option<u64> {
-        self.memo.start().map(|place| place.offset)
+    pub(super) fn place(&self) -> Place {
+        Place { offset: self.chunks.position(), breaks: self.breaks }
     }
 
-    /// The text starts at this byte.
-    pub(crate) fn start_at(&mut self, offset: u64) {
-        let start = Place { offset, breaks: 0 };
+    /// Goes to where the text starts, once it is known what `encoding` makes of the file.
+    pub(crate) fn begin(&mut self, encoding: TextEncoding, size: Option<u64>) -> Result<Form> {
+        let form = match self.memo.form() {
+            Some(form) => form,
+            None => encoding.recognise(self.chunks.head(encoding.sample_bytes())?, size)?,
+        };
+        self.memo.recognise(form);
+        match form.coding {
+            Coding::Utf8 => self.start = form.start,
+            Coding::Other(encoding) => {
+                let start = Restart { text: 0, raw: form.start };
+                let spacing = self.memo.spacing().unwrap_or(u64::MAX);
+                let restarts = self.memo.restarts.take().unwrap_or_else(|| Restarts::new(start, spacing));
+                let Feed::Raw(raw) = self.chunks.feed else { unreachable!("begins once") };
+                self.chunks.change_feed(Feed::Decoded(Decoded::new(raw, encoding, restarts)), 0);
+            }
+        }
+        let start = Place { offset: self.start, breaks: 0 };
         self.memo.record(start);
         self.go_to(start);
+        Ok(form)
     }
 
-    fn go_to(&mut self, place: Place) {
+    /// Keeps where decoding can start for the next read.
+    pub(crate) fn remember(&mut self) {
+        if let (Feed::Decoded(decoded), None, Some(_)) = (&self.chunks.feed, &self.raw, self.memo.spacing()) {
+            self.memo.restarts = Some(decoded.restarts().clone());
+        }
+    }
+
+    pub(super) fn go_to(&mut self, place: Place) {
         self.chunks.seek(place.offset);
         self.breaks = place.breaks;
         self.last = None;
@@ -120,7 +157,7 @@ impl<'a> Lines<'a> {
     /// The next chunk, from a place that is worth to be remembered.
     fn fill(&mut self) -> Result<&[u8]> {
         if self.chunks.unread().is_empty() {
-            self.memo.record(Place { offset: self.chunks.position(), breaks: self.breaks });
+            self.memo.record(self.place());
         }
         self.chunks.fill()
     }
@@ -195,18 +232,18 @@ impl<'a> Lines<'a> {
     }
 
     /// The last `lines` lines of `totals`, or as many of them as are at most `max_bytes` with one for each break between them; none when
-    /// the last one is longer. Counting must have come to the end.
-    pub(crate) fn take_last(&mut self, lines: u64, max_bytes: u64, totals: Totals, text_start: u64) -> Result<Taken> {
+    /// the last one is longer.
+    pub(crate) fn take_last(&mut self, lines: u64, max_bytes: u64, totals: Totals) -> Result<Taken> {
         if totals.lines == 0 {
-            return Ok(Taken::all(text_start, Vec::new()));
+            return Ok(Taken::all(self.start, Vec::new()));
         }
-        let end = self.chunks.end().offset() - u64::from(totals.terminated);
+        let end = totals.end - u64::from(totals.terminated);
         // One byte over the budget shows whether the first line starts within it.
-        let start = end.saturating_sub(max_bytes.saturating_add(1)).max(text_start);
+        let start = end.saturating_sub(max_bytes.saturating_add(1)).max(self.start);
         let mut raw = self.bytes(start, end)?;
         let (from, ended) = match memrchr_iter(b'\n', &raw).nth(to_usize(lines - 1, usize::MAX)) {
             Some(before) => (before + 1, Ended::Lines),
-            None if start == text_start && to_u64(raw.len()) <= max_bytes => (0, Ended::File),
+            None if start == self.start && to_u64(raw.len()) <= max_bytes => (0, Ended::File),
             None => (memchr(b'\n', &raw).map_or(raw.len() + 1, |before| before + 1), Ended::Bytes),
         };
         // Not one line where nothing fits, else one more than there are breaks.
@@ -216,7 +253,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The bytes of a part, as far as the source has them.
-    fn bytes(&mut self, start: u64, end: u64) -> Result<Vec<u8>> {
+    pub(super) fn bytes(&mut self, start: u64, end: u64) -> Result<Vec<u8>> {
         self.chunks.seek(start);
         let room = to_usize(end - start, usize::MAX);
         let mut raw = Vec::new();
@@ -238,7 +275,7 @@ impl<'a> Lines<'a> {
         Ok(match self.chunks.end() {
             End::File(end) => place.offset >= end,
             End::Horizon(_) => false,
-            End::Unknown { .. } => {
+            End::Unknown => {
                 self.chunks.position() <= place.offset && self.chunks.fill()?.is_empty() && !self.at_horizon()
             }
         })
@@ -252,10 +289,7 @@ impl<'a> Lines<'a> {
         if let Some(last) = self.memo.last().filter(|last| last.offset > self.chunks.position()) {
             self.go_to(last);
         }
-        let left = self.chunks.end().offset().saturating_sub(self.chunks.position());
-        if !matches!(self.chunks.end(), End::Unknown { .. }) && left >= count::MIN_BYTES {
-            self.count_in_slots()?;
-        }
+        self.count_in_slots()?;
         loop {
             let chunk = self.fill()?;
             if chunk.is_empty() {
@@ -267,11 +301,18 @@ impl<'a> Lines<'a> {
         Ok(self.counted())
     }
 
-    /// Counts almost all that is left; the last chunk stays for whoever wants to know how the file ends.
+    /// Counts almost all that is left where that is much; the last chunk stays for whoever wants to know how the file ends. What must be
+    /// decoded is not counted so.
     fn count_in_slots(&mut self) -> Result<()> {
-        let (source, stop) = (self.chunks.source, self.chunks.stop);
-        let end = self.chunks.end().offset() - to_u64(CHUNK_BYTES);
-        let mut place = Place { offset: self.chunks.position(), breaks: self.breaks };
+        let mut place = self.place();
+        let (source, end) = match (&self.chunks.feed, self.chunks.end()) {
+            (Feed::Raw(raw), End::File(end) | End::Horizon(end)) => (raw.source, end),
+            _ => return Ok(()),
+        };
+        if end.saturating_sub(place.offset) < count::MIN_BYTES {
+            return Ok(());
+        }
+        let (end, stop) = (end - to_u64(CHUNK_BYTES), self.chunks.stop);
         let bytes = self.memo.spacing().unwrap_or_else(|| spacing(end));
         let slots = Slots { source, range: place.offset..end, bytes };
         for breaks in slots.count(self.chunks.lend_buffer(), stop)? {
@@ -289,7 +330,7 @@ impl<'a> Lines<'a> {
             // The file goes on, so behind the last line break another line starts.
             return Count::AtLeast(self.breaks + 1);
         }
-        let totals = Totals { lines: self.breaks + open, terminated };
+        let totals = Totals { lines: self.breaks + open, terminated, end: self.chunks.position() };
         self.memo.complete(totals);
         Count::All(totals)
     }

@@ -12,7 +12,7 @@ use crate::error::{Error, Request, Result};
 use crate::window::{Cut, LineEnds};
 
 /// The fields of a request.
-const FIELDS: &str = "path, offset, limit, tail and if_version";
+const FIELDS: &str = "path, offset, limit, column, tail and if_version";
 
 /// What models trained on other tools call `path`.
 const PATH_ALIASES: [&str; 3] = ["file_path", "filePath", "file"];
@@ -59,6 +59,7 @@ impl ReadRequest {
         match name {
             "offset" => self.offset = Some(integer(name, value)?),
             "limit" => self.limit = Some(integer(name, value)?),
+            "column" => self.column = Some(integer(name, value)?),
             "tail" => self.tail = Some(integer(name, value)?),
             "if_version" => self.if_version = Some(string(name, value)?),
             _ => {
@@ -213,9 +214,10 @@ impl ReadOutput {
                 Cut::Bytes { .. } | Cut::Scan { .. } => "bytes",
             }),
             "nextOffset": window.next_offset(),
+            "nextColumn": window.next_column(),
             "bytes": window.text.len(),
             "fileSize": self.file_size,
-            "encoding": "utf-8",
+            "encoding": window.encoding.to_ascii_lowercase(),
             "bom": window.bom,
             "replacements": window.replacements,
             "controls": window.controls,
