@@ -17,10 +17,11 @@ use crate::policy::End;
 ///
 /// Where it differs from what git does, it denies more:
 ///
-/// * letters match whatever their case, since `.ENV` may be the same file as `.env`;
+/// * a path is denied when git would, whether it heeds the case of letters or not, since `.ENV` may be the same file as `.env`; so
+///   after `*.key`, `!PUBLIC.key` excepts no `public.key`;
 /// * `secret/` denies that name whatever it is, not only a directory.
 ///
-/// A path that lies in several roots of one reader is judged by the policy of each.
+/// A path that lies in several roots of one reader is judged by the policy of each; see [`Roots`](crate::Roots).
 ///
 /// As in git, a denied directory denies all below it, also what an exception (`!secret/public`) names, and the last pattern that
 /// matches a path decides. The default denies nothing.
@@ -41,9 +42,11 @@ use crate::policy::End;
 /// ```
 #[derive(Clone)]
 pub struct Policy {
-    /// As they were given.
+    /// As git takes them.
     exact: Gitignore,
-    /// In lower case, for paths in lower case: the patterns alone fold ASCII only.
+    /// The same patterns ignoring the case of ASCII, where ranges such as `[B-c]` say more than when they are folded.
+    any_case: Gitignore,
+    /// Folded, for folded paths.
     folded: Gitignore,
     hard_links: HardLinks,
 }
@@ -64,24 +67,30 @@ impl fmt::Debug for Policy {
 
 impl Policy {
     /// Denies what `patterns` match, one pattern an item, as one line of a gitignore file: an empty one and one that starts with `#`
-    /// mean nothing. Classes with names (`[[:digit:]]`) or backslashes are refused.
+    /// mean nothing.
+    ///
+    /// What would match nothing, or something else than it seems to, is refused: an empty component, `.` or `..` (`./.env`), white
+    /// space other than spaces at the end, a byte order mark, and classes with names (`[[:digit:]]`) or backslashes.
     pub fn deny<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
-        let mut exact = builder()?;
-        let mut folded = builder()?;
+        let [mut exact, mut any_case, mut folded] = [Case::Exact, Case::Ignored, Case::Ignored].map(builder);
         for pattern in patterns {
             let given = pattern.as_ref();
-            let pattern = literal(given).map_err(|reason| refused(given, reason))?;
-            // An exception of nothing would be one of everything.
-            if pattern.trim_matches(['!', '/', ' ', '\t']).is_empty() {
-                continue;
+            let Some(pattern) = literal(given).map_err(|reason| refused(given, reason))? else { continue };
+            for (builder, pattern) in
+                [(&mut exact, &pattern), (&mut any_case, &pattern), (&mut folded, &folded_text(&pattern))]
+            {
+                builder.add_line(None, pattern).map_err(|error| refused(given, error))?;
             }
-            exact.add_line(None, &pattern).map_err(|error| refused(given, error))?;
-            folded.add_line(None, &pattern.to_lowercase()).map_err(|error| refused(given, error))?;
         }
         let build = |builder: GitignoreBuilder| {
             builder.build().map_err(|error| Error::invalid(format!("deny patterns: {error}")))
         };
-        Ok(Self { exact: build(exact)?, folded: build(folded)?, hard_links: HardLinks::Allow })
+        Ok(Self {
+            exact: build(exact)?,
+            any_case: build(any_case)?,
+            folded: build(folded)?,
+            hard_links: HardLinks::Allow,
+        })
     }
 
     /// Also denies files that have more than one hard link, since the other name may lie outside the root. Package stores and work
@@ -111,19 +120,71 @@ impl Policy {
     }
 
     fn denies_name(&self, path: &Path, is_directory: bool) -> bool {
-        let folded = path.to_string_lossy().to_lowercase();
-        self.exact.matched(path, is_directory).is_ignore() || self.folded.matched(&folded, is_directory).is_ignore()
+        let denies = |patterns: &Gitignore, path: &Path| patterns.matched(path, is_directory).is_ignore();
+        denies(&self.exact, path)
+            || denies(&self.any_case, path)
+            || denies(&self.folded, folded_text(&path.to_string_lossy()).as_ref())
     }
 }
 
-fn builder() -> Result<GitignoreBuilder> {
-    let mut builder = GitignoreBuilder::new("");
-    builder.case_insensitive(true).map_err(|error| Error::invalid(error.to_string()))?;
-    Ok(builder)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    Exact,
+    Ignored,
 }
 
-/// The pattern with braces that mean themselves, as in gitignore(5); the library has alternatives in them. Or why it cannot be taken.
-fn literal(pattern: &str) -> Result<String, &'static str> {
+fn builder(case: Case) -> GitignoreBuilder {
+    let mut builder = GitignoreBuilder::new("");
+    builder.case_insensitive(case == Case::Ignored).expect("it never fails");
+    builder
+}
+
+/// The same text for all texts that a file system without case may take for one. To upper case alone leaves `ẞ` and `ß` two, to lower
+/// case alone `ς` and `σ`.
+fn folded_text(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// The pattern of a line, if there is one, with braces that mean themselves, as in gitignore(5); the library has alternatives in them.
+/// Or why it cannot be taken.
+fn literal(line: &str) -> Result<Option<String>, &'static str> {
+    let line = trimmed(line);
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(None);
+    }
+    if line.starts_with('\u{feff}') {
+        return Err("it starts with a byte order mark");
+    }
+    if line.ends_with(|c: char| c.is_whitespace() && c != ' ') {
+        return Err("it ends with white space that is no space");
+    }
+    check_components(line)?;
+    escape_braces(line).map(Some)
+}
+
+/// Without what git takes off at the end of a line: a carriage return, and spaces that are not escaped.
+fn trimmed(line: &str) -> &str {
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let text = line.trim_end_matches(' ');
+    let backslashes = text.len() - text.trim_end_matches('\\').len();
+    let is_escaped = backslashes % 2 == 1 && text.len() < line.len();
+    &line[..text.len() + usize::from(is_escaped)]
+}
+
+/// No path has such components, so that the pattern would match nothing, whatever it was to deny.
+fn check_components(pattern: &str) -> Result<(), &'static str> {
+    let pattern = pattern.strip_prefix('!').unwrap_or(pattern);
+    let pattern = pattern.strip_prefix('/').unwrap_or(pattern);
+    let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
+    let mut components = pattern.split('/').map(|component| component.replace('\\', ""));
+    match components.find(|component| matches!(component.as_str(), "" | "." | "..")).as_deref() {
+        None => Ok(()),
+        Some("") => Err("no path has an empty component"),
+        Some(_) => Err("no path has a component '.' or '..'"),
+    }
+}
+
+fn escape_braces(pattern: &str) -> Result<String, &'static str> {
     let mut literal = String::with_capacity(pattern.len());
     let (mut in_class, mut escaped) = (false, false);
     for (index, c) in pattern.char_indices() {
