@@ -1,10 +1,15 @@
 //! Deny patterns: what may not be read although it lies beneath the root.
 
+mod judges;
 #[cfg(feature = "policy")]
 mod patterns;
 
+#[cfg(all(test, feature = "policy"))]
+pub(crate) use patterns::MATCHES;
 #[cfg(feature = "policy")]
 pub use patterns::Policy;
+
+pub(crate) use judges::Judges;
 
 #[cfg(not(feature = "policy"))]
 pub(crate) use never::Policy;

@@ -1,7 +1,7 @@
 //! Patterns in gitignore syntax.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -104,27 +104,28 @@ impl Policy {
         self.hard_links == HardLinks::Deny && links > 1
     }
 
+    /// Whether the path is denied for its last name; the directories above it are judged when they are entered.
+    ///
     /// A name that others follow is a directory, or a link to one. Of the last one nothing is known before it is looked at, and it
     /// is denied when it would be as a directory or as anything else.
     pub(crate) fn denies(&self, path: &RelPath, end: End) -> bool {
-        let mut prefix = PathBuf::new();
-        let mut names = path.components().peekable();
-        while let Some(name) = names.next() {
-            prefix.push(name);
-            let is_last = names.peek().is_none() && end == End::Last;
-            if self.denies_name(&prefix, true) || (is_last && self.denies_name(&prefix, false)) {
-                return true;
-            }
-        }
-        false
+        #[cfg(test)]
+        MATCHES.set(MATCHES.get() + 1);
+        let path = Path::new(path.as_os_str());
+        let folded = folded_text(&path.to_string_lossy());
+        [(&self.exact, path), (&self.any_case, path), (&self.folded, folded.as_ref())].into_iter().any(
+            |(patterns, path)| {
+                patterns.matched(path, true).is_ignore()
+                    || end == End::Last && patterns.matched(path, false).is_ignore()
+            },
+        )
     }
+}
 
-    fn denies_name(&self, path: &Path, is_directory: bool) -> bool {
-        let denies = |patterns: &Gitignore, path: &Path| patterns.matched(path, is_directory).is_ignore();
-        denies(&self.exact, path)
-            || denies(&self.any_case, path)
-            || denies(&self.folded, folded_text(&path.to_string_lossy()).as_ref())
-    }
+#[cfg(test)]
+thread_local! {
+    /// Times that a path was matched with patterns.
+    pub(crate) static MATCHES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

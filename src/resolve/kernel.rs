@@ -30,7 +30,7 @@ pub(super) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Opened<D:
     if stat.kind == Kind::Symlink {
         return Ok(None);
     }
-    check_openable(base, &stat)?;
+    check_openable(base, &stat, || asked.path.clone())?;
     let opened = reopen(&handle, &stat)?;
     Ok(opened.map(|(file, stat)| Opened { file, stat, base: asked.base, resolved: asked.path.clone() }))
 }

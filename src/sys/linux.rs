@@ -1,9 +1,9 @@
 //! Linux: every step is an `O_PATH` handle, so looking at a thing never opens it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
@@ -72,6 +72,13 @@ pub(crate) fn open_ambient_directory(path: &Path) -> Result<OwnedFd> {
         Err(Errno::ACCESS) => retry_on_intr(|| rustix::fs::open(path, flags | OFlags::PATH, Mode::empty())),
         result => result,
     }
+}
+
+/// The absolute path of what is open, as the kernel has it now; `None` without procfs. A name and no more, that need not lead back.
+pub(crate) fn path_of(fd: BorrowedFd<'_>) -> Option<PathBuf> {
+    let link = format!("/proc/thread-self/fd/{}", fd.as_raw_fd());
+    let path = retry_on_intr(|| rustix::fs::readlink(link.as_str(), Vec::new())).ok()?;
+    Some(OsString::from_vec(path.into_bytes()).into()).filter(|path: &PathBuf| path.is_absolute())
 }
 
 /// A handle of a walk: a root's, or what a step opened with `O_PATH`.

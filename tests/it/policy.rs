@@ -85,7 +85,9 @@ fn letters_match_whatever_their_case_beyond_ascii() {
     let root = tree.root().with_policy(Policy::deny(["é", "пароль"]).unwrap());
     check_in(&tree, &root, &[("É", denied("É")), ("é", denied("é")), ("d/ПАРОЛЬ", denied("d/ПАРОЛЬ"))]);
     // One letter in several forms, of which lower or upper case alone leave two.
-    for forms in [&["Σ", "σ", "ς"][..], &["s", "S", "ſ"], &["ß", "ẞ", "SS", "ss"], &["k", "K", "\u{212a}"], &["µ", "μ", "Μ"]] {
+    for forms in
+        [&["Σ", "σ", "ς"][..], &["s", "S", "ſ"], &["ß", "ẞ", "SS", "ss"], &["k", "K", "\u{212a}"], &["µ", "μ", "Μ"]]
+    {
         for (pattern, path) in forms.iter().flat_map(|one| forms.iter().map(move |other| (one, other))) {
             let root = tree.root().with_policy(Policy::deny([pattern]).unwrap());
             check_in(&tree, &root, &[(path, denied(path))]);

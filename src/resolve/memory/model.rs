@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Allowed, Content, Found, MissingName, Node, NodeId, Tree};
 use crate::error::{ErrorKind, FileKind, Resource};
@@ -119,7 +119,7 @@ impl Model<'_> {
                 self.follow(at, target.as_bytes(), rest, spent)
             }
             _ if rest.is_some() => Err(ErrorKind::NotFound),
-            Content::File if root.hard_links_denied && entry.links > 1 => Err(ErrorKind::Denied),
+            Content::File if entry.links > 1 && self.denies_links(inner.base, &inner.names) => Err(ErrorKind::Denied),
             Content::File => Ok(Reached::File(Found { node, base: inner.base, names: inner.names })),
             Content::Fifo => Err(ErrorKind::NotAFile(FileKind::Fifo)),
             Content::Socket => Err(ErrorKind::NotAFile(FileKind::Socket)),
@@ -160,17 +160,20 @@ impl Model<'_> {
         self.go(from, &text, spent)
     }
 
-    /// The root that an absolute target is in, the one where the link lies before all others, and the text behind its path.
+    /// The innermost root that an absolute target is in, the one where the link lies before others of the same path, and the text
+    /// behind its path.
     fn enter_root(&self, own: usize, target: &[u8]) -> Option<(Spot, Vec<u8>)> {
+        let mut innermost: Option<(Spot, Vec<u8>)> = None;
         let others = (0..self.allowed.len()).filter(|base| *base != own);
         for base in [own].into_iter().chain(others) {
             for spelling in &self.allowed[base].spellings {
-                if let Some(rest) = text_below(spelling, target) {
-                    return Some((Spot { base, names: Vec::new() }, rest));
-                }
+                let rest = text_below(spelling, target);
+                let rest =
+                    rest.filter(|rest| innermost.as_ref().is_none_or(|(_, shortest)| rest.len() < shortest.len()));
+                innermost = rest.map(|rest| (Spot { base, names: Vec::new() }, rest)).or(innermost);
             }
         }
-        None
+        innermost
     }
 
     fn node_at(&self, at: &Spot) -> Result<NodeId> {
@@ -181,13 +184,27 @@ impl Model<'_> {
     }
 
     fn denies(&self, base: usize, names: &[OsString]) -> bool {
-        is_denied(&self.allowed[base], names)
+        self.in_each_root(base, names).any(|(root, path)| is_denied(&self.allowed[root], &path))
+    }
+
+    fn denies_links(&self, base: usize, names: &[OsString]) -> bool {
+        self.in_each_root(base, names).any(|(root, _)| self.allowed[root].hard_links_denied)
+    }
+
+    /// The roots in which these names of one lie too, and the names in there, by all their absolute paths.
+    fn in_each_root<'a>(&'a self, base: usize, names: &[OsString]) -> impl Iterator<Item = (usize, PathBuf)> + 'a {
+        let path: PathBuf = names.iter().collect();
+        let absolute: Vec<_> = self.allowed[base].spellings.iter().map(|root| root.join(&path)).collect();
+        let others = self.allowed.iter().enumerate().flat_map(move |(other, root)| {
+            let pairs = absolute.iter().flat_map(|path| root.spellings.iter().map(move |root| path.strip_prefix(root)));
+            pairs.flatten().map(|path| (other, path.to_path_buf())).collect::<Vec<_>>()
+        });
+        others.chain([(base, path)])
     }
 }
 
-/// Whether one of the paths that are denied leads to these names, or to a directory above.
-pub(super) fn is_denied(root: &Allowed, names: &[OsString]) -> bool {
-    let path: std::path::PathBuf = names.iter().collect();
+/// Whether one of the paths that are denied leads to this path, or to a directory above.
+pub(super) fn is_denied(root: &Allowed, path: &Path) -> bool {
     root.denied.iter().any(|denied| path.starts_with(denied))
 }
 

@@ -143,3 +143,20 @@ fn tries_a_race_three_times_more() {
     };
     assert_eq!([0, 1, 3, 4, 100].map(tries), [1, 2, 4, 4, 4]);
 }
+
+/// As often as the path has names, as asked and once more on the way; not for every name all that were before it.
+#[cfg(feature = "policy")]
+#[rstest]
+#[case(Resolver::Walk, "", 2)]
+#[case(Resolver::Kernel, "", 1)]
+#[case(Resolver::Kernel, "l/", 2)]
+fn matches_each_name_of_a_path_once(#[case] resolver: Resolver, #[case] first: &str, #[case] times: usize) {
+    use crate::policy::MATCHES;
+    let directories = "d/".repeat(200);
+    let mut world = world(&format!("/srv/app/{directories}f\n/srv/app/l => ."));
+    world.allowed[0].deny(&["nope"]).unwrap();
+    let path = path(&world, &format!("{first}{directories}f"));
+    MATCHES.set(0);
+    assert!(world.open(&path, How { resolver, ..How::default() }).outcome.is_ok());
+    assert_eq!(MATCHES.get(), times * path.depth());
+}
