@@ -97,13 +97,13 @@ impl Handle {
         self.0.try_clone()
     }
 
-    /// The first `most` names in this directory, in no order, `.` and `..` left out.
-    pub(crate) fn names(&self, most: usize) -> Result<Vec<OsString>> {
+    /// The names in this directory, in no order, `.` and `..` left out.
+    pub(crate) fn names(&self) -> Result<impl Iterator<Item = Result<OsString>> + use<>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = retry_on_intr(|| rustix::fs::openat(self, ".", flags, Mode::empty()))?;
         let names =
             rustix::fs::Dir::new(listed)?.map(|entry| Ok(OsString::from_vec(entry?.file_name().to_bytes().to_vec())));
-        names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")).take(most).collect()
+        Ok(names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")))
     }
 }
 
