@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::fence::RelPath;
 use crate::resolve::Missing;
 use crate::roots::{Admitted, Roots};
-use crate::sys::Handle;
+use crate::sys::{self, Handle};
 
 /// Most entries of a directory that are looked at.
 const MAX_ENTRIES: usize = 10_000;
@@ -44,20 +44,20 @@ fn allowed(
     path: impl Fn(&str) -> Admitted,
     stop: &Stop<'_>,
 ) -> Result<Vec<String>> {
-    let mut named = Vec::new();
+    let mut best = Vec::new();
     for name in names {
         stop.check()?;
         let asked = path(&name);
         let lies_at = missing.resolved.join(name.as_ref());
         if !roots.denies(asked.base(), asked.path()) && !roots.denies(missing.base, &lies_at) {
-            named.push((name, asked));
+            best.push((name, asked));
         }
-        if named.len() == MAX_SUGGESTIONS {
+        if best.len() == MAX_SUGGESTIONS {
             break;
         }
     }
     let mut allowed = Vec::new();
-    for (name, asked) in named {
+    for (name, asked) in best {
         if !roots.leads_to_denied(&asked, stop)? {
             allowed.push(name);
         }
@@ -67,8 +67,9 @@ fn allowed(
 
 /// Names in the directory like `wanted`, best first. A directory that cannot be listed has none.
 fn like(wanted: &str, directory: &Handle, stop: &Stop<'_>) -> Result<Vec<String>> {
-    let (mut ranked, names) = (Vec::new(), directory.names().into_iter().flatten().map_while(|name| name.ok()));
     let like = Wanted::new(wanted);
+    let names = directory.names().into_iter().flatten().map_while(sys::Result::ok);
+    let mut ranked = Vec::new();
     for (index, name) in names.take(MAX_ENTRIES).enumerate() {
         if index % ENTRIES_BETWEEN_CHECKS == 0 {
             stop.check()?;

@@ -1,6 +1,7 @@
 //! What a path must lead to on a tree that nobody changes: the specification once more, by recursion on the text, without handles,
 //! steps or a stack. It is slow, and knows nothing of how the walk does it.
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -35,9 +36,11 @@ enum Reached {
 }
 
 #[derive(Clone, Copy)]
-struct Spent {
+struct Spent<'a> {
     links: usize,
     components: usize,
+    /// Is told the links so far where a `..` leaves.
+    left_upwards: &'a Cell<Option<usize>>,
 }
 
 type Result<T> = std::result::Result<T, ErrorKind>;
@@ -71,14 +74,27 @@ impl Model<'_> {
         None
     }
 
+    /// The links that a path takes before it leaves by a `..`, if it does.
+    #[must_use]
+    pub fn links_before_leaving_upwards(&self, names: &[OsString]) -> Option<usize> {
+        let left_upwards = Cell::new(None);
+        // Where it leads is no matter here.
+        let _ = self.reach_and_tell(names, &left_upwards);
+        left_upwards.get()
+    }
+
     fn reach(&self, names: &[OsString]) -> Result<Reached> {
-        let spent = Spent { links: 0, components: names.len() };
+        self.reach_and_tell(names, &Cell::new(None))
+    }
+
+    fn reach_and_tell(&self, names: &[OsString], left_upwards: &Cell<Option<usize>>) -> Result<Reached> {
+        let spent = Spent { links: 0, components: names.len(), left_upwards };
         check_components(spent)?;
         self.go(Spot { base: 0, names: Vec::new() }, names.join(OsStr::new("/")).as_bytes(), spent)
     }
 
     /// Where a text leads from a directory: its first name, then the rest.
-    fn go(&self, mut at: Spot, text: &[u8], spent: Spent) -> Result<Reached> {
+    fn go(&self, mut at: Spot, text: &[u8], spent: Spent<'_>) -> Result<Reached> {
         let (name, rest) = match text.iter().position(|byte| *byte == b'/') {
             Some(slash) => (&text[..slash], Some(&text[slash + 1..])),
             None => (text, None),
@@ -89,15 +105,19 @@ impl Model<'_> {
             b"" if rest.is_none() => Ok(Reached::Directory(at)),
             b"." | b".." if !may_search => Err(ErrorKind::PermissionDenied),
             b"" | b"." => self.go(at, go_on, spent),
-            b".." => match at.names.pop() {
-                Some(_) => self.go(at, go_on, spent),
-                None => Err(ErrorKind::OutsideRoot),
-            },
+            b".." if at.names.is_empty() => {
+                spent.left_upwards.set(Some(spent.links));
+                Err(ErrorKind::OutsideRoot)
+            }
+            b".." => {
+                at.names.pop();
+                self.go(at, go_on, spent)
+            }
             name => self.enter(&at, OsStr::from_bytes(name), rest, spent),
         }
     }
 
-    fn enter(&self, at: &Spot, name: &OsStr, rest: Option<&[u8]>, spent: Spent) -> Result<Reached> {
+    fn enter(&self, at: &Spot, name: &OsStr, rest: Option<&[u8]>, spent: Spent<'_>) -> Result<Reached> {
         let inner = Spot { base: at.base, names: at.names.iter().cloned().chain([name.to_os_string()]).collect() };
         if self.denies(inner.base, &inner.names) {
             return Err(ErrorKind::Denied);
@@ -140,7 +160,7 @@ impl Model<'_> {
     }
 
     /// The target, then the rest, from the link's directory or from a root.
-    fn follow(&self, at: &Spot, target: &[u8], rest: Option<&[u8]>, spent: Spent) -> Result<Reached> {
+    fn follow(&self, at: &Spot, target: &[u8], rest: Option<&[u8]>, spent: Spent<'_>) -> Result<Reached> {
         let links = spent.links + 1;
         if links > MAX_LINKS {
             return Err(ErrorKind::TooManyLinks);
@@ -151,7 +171,7 @@ impl Model<'_> {
             (at.clone(), target.to_vec())
         };
         let names = target.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
-        let spent = Spent { links, components: spent.components + names.count() };
+        let spent = Spent { links, components: spent.components + names.count(), ..spent };
         check_components(spent)?;
         let text = match rest {
             Some(rest) => [&target, b"/".as_slice(), rest].concat(),
@@ -208,7 +228,7 @@ pub(super) fn is_denied(root: &Allowed, path: &Path) -> bool {
     root.denied.iter().any(|denied| path.starts_with(denied))
 }
 
-fn check_components(spent: Spent) -> Result<()> {
+fn check_components(spent: Spent<'_>) -> Result<()> {
     if spent.components > MAX_COMPONENTS {
         return Err(ErrorKind::ResourceLimit(Resource::Components { limit: MAX_COMPONENTS }));
     }

@@ -50,6 +50,24 @@ fn leaves_by_the_fortieth_link(#[case] dots: usize, #[case] expected: ErrorKind)
     assert_eq!(answer(&world, &path(&world, &format!("{}out", "dot/".repeat(dots)))), Err(expected));
 }
 
+/// What the comparison with a real kernel must know.
+#[rstest]
+#[case("dot/dot/up", Some(3))]
+#[case("dot/dot/d/down", Some(3))]
+#[case("dot/dot/away", None)]
+#[case("dot/dot/f", None)]
+fn the_model_counts_the_links_before_a_path_goes_up_and_out(#[case] request: &str, #[case] links: Option<usize>) {
+    let world = world(
+        "/srv/app/f
+         /srv/app/dot => .
+         /srv/app/up => ../out
+         /srv/app/away => /out
+         /srv/app/d/down => ../../out",
+    );
+    let model = Model { tree: &world.tree, allowed: &world.allowed, uid: rustix::process::geteuid().as_raw() };
+    assert_eq!(model.links_before_leaving_upwards(&path(&world, request).to_names()), links);
+}
+
 #[rstest]
 #[case(256, Ok(()))]
 #[case(257, Err(COMPONENTS))]
