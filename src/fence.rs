@@ -78,12 +78,6 @@ impl RelPath {
         Self::of_names(self.components().chain(path.components()))
     }
 
-    /// The names behind those of `directory`; `None` where the path does not begin with them.
-    pub(crate) fn below(&self, directory: &Self) -> Option<Self> {
-        let mut names = self.components();
-        directory.components().all(|name| names.next() == Some(name)).then(|| Self::of_names(names))
-    }
-
     /// The root, the directories on the way, and at last the path itself.
     pub(crate) fn prefixes(&self) -> impl Iterator<Item = Self> {
         (0..=self.names).map(|names| Self::of_names(self.components().take(names)))

@@ -1,6 +1,7 @@
 //! Whose policies judge a path: roots of one reader may lie in each other.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -85,7 +86,7 @@ impl Place {
     /// The path from the policy's root; `None` where it does not lead there.
     fn see<'p>(&self, path: &'p RelPath) -> Option<Cow<'p, RelPath>> {
         match self {
-            Self::Inside(root) if !root.is_root() => path.below(root).map(Cow::Owned),
+            Self::Inside(root) if !root.is_root() => below(path.components(), root.components()).map(Cow::Owned),
             Self::Around(way) => Some(Cow::Owned(way.join_all(path))),
             Self::Inside(_) | Self::Closed => Some(Cow::Borrowed(path)),
         }
@@ -101,7 +102,22 @@ fn places(own: &[PathBuf], other: &[PathBuf]) -> Vec<Place> {
 }
 
 fn place(own: &Path, other: &Path) -> Option<Place> {
-    let names = |below: &Path| RelPath::of_names(below.iter());
-    let inside = other.strip_prefix(own).map(|below| Place::Inside(names(below)));
-    inside.or_else(|_| own.strip_prefix(other).map(|below| Place::Around(names(below)))).ok()
+    let inside = below(other.iter(), own.iter()).map(Place::Inside);
+    inside.or_else(|| below(own.iter(), other.iter()).map(Place::Around))
+}
+
+/// The names behind those of the directory, if they begin with them, whatever their case: as with patterns, where the file system tells
+/// them apart, more is denied than need be.
+fn below<'n>(names: impl Iterator<Item = &'n OsStr>, directory: impl Iterator<Item = &'n OsStr>) -> Option<RelPath> {
+    let (mut names, mut directory) = (names, directory);
+    let same = |name: &OsStr, other: &OsStr| {
+        name == other || folded(&name.to_string_lossy()) == folded(&other.to_string_lossy())
+    };
+    directory.all(|wanted| names.next().is_some_and(|name| same(name, wanted))).then(|| RelPath::of_names(names))
+}
+
+/// The same text for all texts that a file system without case may take for one. Upper case alone leaves `ẞ` and `ß` two, lower case
+/// alone `ς` and `σ`.
+pub(super) fn folded(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }

@@ -9,6 +9,7 @@ use crate::display::Shown;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
 use crate::policy::End;
+use crate::policy::judges::folded;
 
 /// Deny patterns in the syntax of gitignore(5), matched against paths relative to the root.
 ///
@@ -72,12 +73,12 @@ impl Policy {
     /// What would match nothing, or something else than it seems to, is refused: an empty component, `.` or `..` (`./.env`), white
     /// space other than spaces at the end, a byte order mark, and classes with names (`[[:digit:]]`) or backslashes.
     pub fn deny<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
-        let [mut exact, mut any_case, mut folded] = [Case::Exact, Case::Ignored, Case::Ignored].map(builder);
+        let [mut exact, mut any_case, mut folding] = [Case::Exact, Case::Ignored, Case::Ignored].map(builder);
         for pattern in patterns {
             let given = pattern.as_ref();
             let Some(pattern) = literal(given).map_err(|reason| refused(given, reason))? else { continue };
             for (builder, pattern) in
-                [(&mut exact, &pattern), (&mut any_case, &pattern), (&mut folded, &folded_text(&pattern))]
+                [(&mut exact, &pattern), (&mut any_case, &pattern), (&mut folding, &folded(&pattern))]
             {
                 builder.add_line(None, pattern).map_err(|error| refused(given, error))?;
             }
@@ -88,7 +89,7 @@ impl Policy {
         Ok(Self {
             exact: build(exact)?,
             any_case: build(any_case)?,
-            folded: build(folded)?,
+            folded: build(folding)?,
             hard_links: HardLinks::Allow,
         })
     }
@@ -112,13 +113,11 @@ impl Policy {
         #[cfg(test)]
         MATCHES.set(MATCHES.get() + 1);
         let path = Path::new(path.as_os_str());
-        let folded = folded_text(&path.to_string_lossy());
-        [(&self.exact, path), (&self.any_case, path), (&self.folded, folded.as_ref())].into_iter().any(
-            |(patterns, path)| {
-                patterns.matched(path, true).is_ignore()
-                    || end == End::Last && patterns.matched(path, false).is_ignore()
-            },
-        )
+        let folded = folded(&path.to_string_lossy());
+        let matchers = [(&self.exact, path), (&self.any_case, path), (&self.folded, folded.as_ref())];
+        matchers.into_iter().any(|(patterns, path)| {
+            patterns.matched(path, true).is_ignore() || end == End::Last && patterns.matched(path, false).is_ignore()
+        })
     }
 }
 
@@ -138,12 +137,6 @@ fn builder(case: Case) -> GitignoreBuilder {
     let mut builder = GitignoreBuilder::new("");
     builder.case_insensitive(case == Case::Ignored).expect("it never fails");
     builder
-}
-
-/// The same text for all texts that a file system without case may take for one. To upper case alone leaves `ẞ` and `ß` two, to lower
-/// case alone `ς` and `σ`.
-fn folded_text(text: &str) -> String {
-    text.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 /// The pattern of a line, if there is one, with braces that mean themselves, as in gitignore(5); the library has alternatives in them.

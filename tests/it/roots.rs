@@ -546,6 +546,18 @@ fn the_policy_of_a_root_holds_in_the_root_inside_it(
     }
 }
 
+/// The file system may not tell them apart. The names of a root are as little its own as those that patterns name.
+#[cfg(feature = "policy")]
+#[test]
+fn the_place_of_a_root_is_known_whatever_the_case() {
+    let tree = Tree::new(&["b/secrets/key", "B/secrets/key = OUT: secret", "B/f"]);
+    let policy = capread::Policy::deny(["/secrets"]).unwrap();
+    let roots = Roots::from(tree.root()).and(root_at(tree.at("b")).with_policy(policy));
+    let secrets = ["b/secrets/key", "B/secrets/key", "{T}/app/B/secrets"];
+    check(&tree, &roots, secrets.map(|path| (path, denied(path.trim_start_matches("{T}/app/")))));
+    check(&tree, &roots, [("B/f", at("B/f", "IN: B/f"))]);
+}
+
 /// Where roots lie apart, they are not in each other's way.
 #[cfg(feature = "policy")]
 #[test]
