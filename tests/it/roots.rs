@@ -546,6 +546,20 @@ fn the_policy_of_a_root_holds_in_the_root_inside_it(
     }
 }
 
+/// However far above.
+#[cfg(feature = "policy")]
+#[test]
+fn a_root_in_a_denied_directory_is_denied() {
+    let tree = Tree::new(&["x/y/z/f", "T/other/into -> {R}/x/y/z", "T/other/f = IN: other"]);
+    let policy = |patterns: &[&str]| tree.root().with_policy(capread::Policy::deny(patterns).unwrap());
+    let roots = |policy| roots(&tree, &["{T}/other", "{R}/x/y/z"]).and(policy);
+    for pattern in ["x", "y/", "/x/y/z"] {
+        let requests = ["into/f", "into/nope", "{R}/x/y/z/f", "{R}/x/y/z"];
+        check(&tree, &roots(policy(&[pattern])), requests.map(|request| (request, denied(request))));
+    }
+    check(&tree, &roots(policy(&["/z"])), [("into/f", through("into/f", "{R}/x/y/z/f", "IN: x/y/z/f"))]);
+}
+
 /// The file system may not tell them apart. The names of a root are as little its own as those that patterns name.
 #[cfg(feature = "policy")]
 #[test]
