@@ -53,13 +53,16 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, chars: impl Iterator<Item = char>) 
     Ok(())
 }
 
-/// A number of bytes in a message: a multiple of 1024 as KiB.
+/// A number of bytes in a message: a multiple of 1 GiB as GiB, any other multiple of 1024 as KiB.
 pub(crate) struct ByteCount(pub(crate) u64);
 
 impl fmt::Display for ByteCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const KIB: u64 = 1 << 10;
+        const GIB: u64 = 1 << 30;
         match self.0 {
-            bytes if bytes >= 1024 && bytes % 1024 == 0 => write!(f, "{} KiB", bytes / 1024),
+            bytes if bytes >= GIB && bytes % GIB == 0 => write!(f, "{} GiB", bytes / GIB),
+            bytes if bytes >= KIB && bytes % KIB == 0 => write!(f, "{} KiB", bytes / KIB),
             bytes => write!(f, "{bytes} bytes"),
         }
     }

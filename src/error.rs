@@ -29,6 +29,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | `binary` | a NUL in the first 8 KiB, or a byte order mark of UTF-16 |
 /// | `offset_beyond_end` | the file has fewer lines |
 /// | `line_too_long` | the first line alone is over the byte budget |
+/// | `scan_limit` | the lines asked for lie behind the bytes that one read may look at |
+/// | `changed` | the file is another one than the request's `if_version` says |
 /// | `cancelled` | the caller stopped the read |
 /// | `deadline` | the read took longer than the application allows |
 /// | `io` | any other error of the operating system |
@@ -103,6 +105,15 @@ pub enum ErrorKind {
         /// The budget in bytes.
         max_bytes: u64,
     },
+    /// The lines asked for lie behind the bytes that one read may look at.
+    ScanLimit {
+        /// The first of them; `None` for the last lines of the file, whose numbers are unknown.
+        line: Option<u64>,
+        /// How many bytes may be looked at.
+        max_scan_bytes: u64,
+    },
+    /// The file is another one than it was.
+    Changed,
     /// The caller stopped the read.
     Cancelled,
     /// The read took longer than the application allows.
@@ -216,6 +227,8 @@ impl Error {
             ErrorKind::Binary { .. } => "binary",
             ErrorKind::OffsetBeyondEnd { .. } => "offset_beyond_end",
             ErrorKind::LineTooLong { .. } => "line_too_long",
+            ErrorKind::ScanLimit { .. } => "scan_limit",
+            ErrorKind::Changed => "changed",
             ErrorKind::Cancelled => "cancelled",
             ErrorKind::Deadline { .. } => "deadline",
             ErrorKind::Io => "io",
@@ -296,6 +309,14 @@ impl fmt::Display for Error {
                     line.saturating_add(1)
                 )
             }
+            ErrorKind::ScanLimit { line, max_scan_bytes } => {
+                match line {
+                    Some(line) => write!(f, "Line {line} lies")?,
+                    None => f.write_str("The last line lies")?,
+                }
+                write!(f, " beyond the scan limit ({})", ByteCount(*max_scan_bytes))
+            }
+            ErrorKind::Changed => f.write_str("File changed since it was last read"),
             ErrorKind::Cancelled => f.write_str("Operation aborted"),
             ErrorKind::Deadline { allowed } => write!(f, "Read took longer than {} s", allowed.as_secs_f64()),
             ErrorKind::Io => self.fmt_io(f, &name),

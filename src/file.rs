@@ -5,9 +5,12 @@ use std::{fs, io};
 
 use crate::cancel::{Cancel, Stop};
 use crate::error::{FileKind, Result};
+use crate::limits::{Limits, Selection};
+use crate::resolve;
 use crate::sys::{self, Kind, Stat};
-use crate::text::ReadAt;
-use crate::window::{Limits, Selection, Window};
+use crate::text::{Memo, ReadAt};
+use crate::version::Version;
+use crate::window::{Scan, Window};
 
 impl FileKind {
     pub(crate) fn of(kind: Kind) -> Self {
@@ -49,9 +52,22 @@ impl RegularFile {
         self.stat.links
     }
 
+    /// Which state of which file was opened.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        Version::of(&self.stat)
+    }
+
+    /// Whether the file is still as it was when it was opened.
+    pub(crate) fn is_unchanged(&self) -> Result<bool> {
+        let now = sys::fstat(self.as_fd()).map_err(resolve::os_error)?;
+        Ok(Version::of(&now) == self.version())
+    }
+
     /// The window that `selection` asks for, within `limits`.
     ///
-    /// At most the bytes that the file had when it was opened are looked at, so a file that grows meanwhile is read as it was.
+    /// At most the bytes that the file had when it was opened are looked at, so a file that grows meanwhile is read as it was. A file
+    /// that is another one afterwards is told by [`Window::changed_during_read`].
     ///
     /// ```
     /// # fn main() -> Result<(), capread::Error> {
@@ -60,17 +76,19 @@ impl RegularFile {
     /// let root = capread::Root::open_ambient(directory.path())?;
     /// let file = root.open("notes.txt")?;
     /// let window = file.window(capread::Selection::from_line(2)?, &capread::Limits::default(), &|| false)?;
-    /// assert_eq!((window.text.as_str(), window.total_lines), ("two\nthree", 3));
+    /// assert_eq!((window.text.as_str(), window.total_lines), ("two\nthree", Some(3)));
     /// # Ok(())
     /// # }
     /// ```
     pub fn window(&self, selection: Selection, limits: &Limits, cancel: &dyn Cancel) -> Result<Window> {
-        self.window_until(selection, limits, &Stop::new(cancel, limits.allowed_time()))
+        let stop = Stop::new(cancel, limits.allowed_time());
+        stop.check()?;
+        self.scan(Scan { selection, limits }, &mut Memo::none(), &stop)
     }
 
-    pub(crate) fn window_until(&self, selection: Selection, limits: &Limits, stop: &Stop<'_>) -> Result<Window> {
-        stop.check()?;
-        Window::scan(self, selection, limits, stop)
+    pub(crate) fn scan(&self, scan: Scan<'_>, memo: &mut Memo, stop: &Stop<'_>) -> Result<Window> {
+        let window = scan.run(self, memo, stop)?;
+        Ok(Window { changed_during_read: !self.is_unchanged()?, ..window })
     }
 }
 

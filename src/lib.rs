@@ -60,6 +60,8 @@ mod error;
 #[cfg_attr(not(fuzzing), expect(unreachable_pub, reason = "the fuzz targets reach it"))]
 mod fence;
 mod file;
+mod indexes;
+mod limits;
 mod policy;
 mod render;
 mod resolve;
@@ -68,20 +70,23 @@ mod roots;
 mod sys;
 mod text;
 mod tool;
+mod version;
 mod window;
 
-pub use cancel::Cancel;
+pub use cancel::{Cancel, Progress};
 pub use display::is_control;
 pub use error::{Error, ErrorKind, FileKind, Resource, Result};
 pub use fence::RelPath;
 pub use file::RegularFile;
+pub use limits::{Limits, Selection};
 pub use render::Continuation;
 pub use resolve::Resolver;
 pub use root::Root;
 pub use roots::Roots;
 pub use text::ReadAt;
 pub use tool::{ReadOutput, ReadRequest, ReadTool};
-pub use window::{Cut, Limits, LineEnds, Selection, Window};
+pub use version::Version;
+pub use window::{Cut, LineEnds, Window};
 
 #[cfg(feature = "policy")]
 pub use policy::Policy;

@@ -13,7 +13,7 @@ use crate::window::{Cut, Window};
 /// let text: &[u8] = b"one\ntwo\nthree\n";
 /// let window = Window::read(text, Selection::default().limit(1)?, &Limits::default(), &|| false)?;
 /// let continuation = window.continuation().expect("two more lines");
-/// assert_eq!(continuation.next_offset(), 2);
+/// assert_eq!(continuation.next_offset(), Some(2));
 /// assert_eq!(continuation.to_string(), "[2 more lines in file. Use offset=2 to continue.]");
 /// # Ok(())
 /// # }
@@ -23,40 +23,79 @@ pub struct Continuation {
     cut: Cut,
     start_line: u64,
     end_line: u64,
-    total_lines: u64,
+    total: Total,
+}
+
+/// How many lines a file has, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Total {
+    Exactly(u64),
+    AtLeast(u64),
 }
 
 impl Continuation {
-    /// The line to go on from, always the one after the last returned.
+    /// The line to go on from, always the one after the last returned; `None` where what is left comes before the window, or may not
+    /// be looked at.
     #[must_use]
-    pub fn next_offset(&self) -> u64 {
-        self.end_line + 1
+    pub fn next_offset(&self) -> Option<u64> {
+        let is_past = self.is_tail() || matches!(self.cut, Cut::Scan { .. });
+        (!is_past).then_some(self.end_line + 1)
+    }
+
+    /// A window that reaches the end lacks lines before it.
+    fn is_tail(&self) -> bool {
+        self.total == Total::Exactly(self.end_line)
+    }
+
+    fn fmt_more(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.total {
+            Total::Exactly(total) => write!(f, "[{} more lines in file.", total - self.end_line),
+            Total::AtLeast(known) => write!(f, "[At least {} more lines in file.", known - self.end_line),
+        }
+    }
+}
+
+impl fmt::Display for Total {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exactly(total) => total.fmt(f),
+            Self::AtLeast(known) => write!(f, "at least {known}"),
+        }
     }
 }
 
 impl fmt::Display for Continuation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cut, start_line, end_line, total_lines } = *self;
-        let next = self.next_offset();
-        let showing = format_args!("Showing lines {start_line}-{end_line} of {total_lines}").to_string();
-        match cut {
-            Cut::Limit => {
-                write!(f, "[{} more lines in file. Use offset={next} to continue.]", total_lines - end_line)
+        let Self { cut, start_line, end_line, total } = self;
+        if *cut == Cut::Limit && !self.is_tail() {
+            self.fmt_more(f)?;
+        } else {
+            write!(f, "[Showing lines {start_line}-{end_line} of {total}")?;
+            match cut {
+                Cut::Bytes { max_bytes } if !self.is_tail() => write!(f, " ({} limit).", ByteCount(*max_bytes))?,
+                Cut::Scan { max_scan_bytes } => {
+                    return write!(f, ". The rest lies beyond the scan limit ({}).]", ByteCount(*max_scan_bytes));
+                }
+                _ => f.write_str(".")?,
             }
-            Cut::Lines => write!(f, "[{showing}. Use offset={next} to continue.]"),
-            Cut::Bytes { max_bytes } => {
-                write!(f, "[{showing} ({} limit). Use offset={next} to continue.]", ByteCount(max_bytes))
-            }
+        }
+        match self.next_offset() {
+            Some(next) => write!(f, " Use offset={next} to continue.]"),
+            None => write!(f, " Use offset=1 and limit={} to read what comes before.]", start_line - 1),
         }
     }
 }
 
 impl Window {
-    /// How to read on; `None` when the window reaches the end of the file.
+    /// How to read on; `None` when the window has all lines from where it was to start.
     #[must_use]
     pub fn continuation(&self) -> Option<Continuation> {
-        let Self { start_line, end_line, total_lines, .. } = *self;
-        self.cut.map(|cut| Continuation { cut, start_line, end_line, total_lines })
+        let Self { start_line, end_line, .. } = *self;
+        self.cut.map(|cut| Continuation { cut, start_line, end_line, total: self.total() })
+    }
+
+    fn total(&self) -> Total {
+        self.total_lines.map_or(Total::AtLeast(self.known_lines), Total::Exactly)
     }
 }
 
@@ -80,15 +119,15 @@ impl fmt::Display for NeverBlank<'_> {
         if !window.text.trim().is_empty() {
             return window.fmt(f);
         }
-        let Window { start_line, end_line, total_lines, .. } = window;
-        if *total_lines == 0 {
+        let Window { start_line, end_line, .. } = window;
+        if window.total_lines == Some(0) {
             f.write_str("[File is empty.]")?;
         } else {
             // Spaces are content, so they stay; lines of nothing are told by their numbers alone.
             if window.text.bytes().any(|byte| byte != b'\n') {
                 write!(f, "{}\n\n", window.text)?;
             }
-            write!(f, "[Lines {start_line}-{end_line} of {total_lines} are empty.]")?;
+            write!(f, "[Lines {start_line}-{end_line} of {} are empty.]", window.total())?;
         }
         match window.continuation() {
             Some(hint) => write!(f, "\n\n{hint}"),

@@ -1,8 +1,13 @@
 //! What the bytes of a file say: is it text at all, and what does it decode to.
 
+mod chunks;
+mod count;
+mod index;
 mod lines;
 
-pub(crate) use lines::{Ended, Lines, Taken};
+pub(crate) use chunks::{CHUNK_BYTES, to_u64};
+pub(crate) use index::{Memo, Place};
+pub(crate) use lines::{Count, Ended, Lines, Start, Taken, room};
 
 use std::io;
 
@@ -19,7 +24,7 @@ const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 /// Bytes that can be read at a position: a file, or anything that a window should be taken from.
 ///
-/// Implemented by [`RegularFile`](crate::RegularFile) and by byte slices.
+/// Implemented by [`RegularFile`](crate::RegularFile) and by byte slices. Large sources are read by two threads at once.
 ///
 /// ```
 /// use capread::{Limits, Selection, Window};
@@ -31,7 +36,7 @@ const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 /// # Ok(())
 /// # }
 /// ```
-pub trait ReadAt {
+pub trait ReadAt: Sync {
     /// Reads up to `buffer.len()` bytes that start at `offset`; fewer are no sign of the end, 0 is.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
@@ -52,6 +57,11 @@ impl ReadAt for [u8] {
     }
 }
 
+/// Line breaks in `bytes`.
+pub(crate) fn count_breaks(bytes: &[u8]) -> u64 {
+    to_u64(bytecount::count(bytes, b'\n'))
+}
+
 /// Lets a slice (`&[u8]`) be a `&dyn ReadAt`.
 impl<T: ReadAt + ?Sized> ReadAt for &T {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -63,41 +73,39 @@ impl<T: ReadAt + ?Sized> ReadAt for &T {
     }
 }
 
-/// Whether the file starts with the byte order mark of UTF-8, or why it is no text that can be read.
+/// The bytes of the byte order mark that the file starts with, or why it is no text that can be read.
 ///
 /// `head` is the file's first [`SNIFF_BYTES`], or all of it.
-pub(crate) fn has_mark(head: &[u8], size: Option<u64>) -> Result<bool> {
+pub(crate) fn mark_bytes(head: &[u8], size: Option<u64>) -> Result<u64> {
     if UTF_16_MARKS.iter().any(|mark| head.starts_with(mark)) {
         return Err(ErrorKind::Binary { format: Some("UTF-16 text"), size }.into());
     }
     if memchr::memchr(0, &head[..head.len().min(SNIFF_BYTES)]).is_some() {
         return Err(ErrorKind::Binary { format: None, size }.into());
     }
-    Ok(head.starts_with(UTF_8_MARK))
+    Ok(if head.starts_with(UTF_8_MARK) { to_u64(UTF_8_MARK.len()) } else { 0 })
 }
 
-/// Bytes of the byte order mark.
-pub(crate) const MARK_BYTES: usize = UTF_8_MARK.len();
-
-/// Appends `raw` to `text`, each maximal part that is no UTF-8 replaced by U+FFFD (Unicode Standard 3.9, "substitution of maximal
-/// subparts"), and returns how many were; or leaves `text` as it is and returns `None` where it would get longer than `max_bytes`.
+/// The text of `raw`, each maximal part that is no UTF-8 replaced by U+FFFD (Unicode Standard 3.9, "substitution of maximal subparts"),
+/// and how many were. `length` is that of the text, [`decoded_len`].
 ///
 /// Text never gets shorter by replacing: U+FFFD has three bytes, a maximal subpart at most three.
-pub(crate) fn decode(raw: &[u8], text: &mut String, max_bytes: usize) -> Option<u64> {
-    let before = text.len();
+pub(crate) fn decode(raw: &[u8], length: usize) -> (String, u64) {
+    // Once, since it may be as large as the budget: growing it would hold it twice.
+    let mut text = String::with_capacity(length);
     let mut replaced = 0;
     for chunk in raw.utf8_chunks() {
-        let broken = !chunk.invalid().is_empty();
-        let needed = chunk.valid().len() + if broken { char::REPLACEMENT_CHARACTER.len_utf8() } else { 0 };
-        if text.len() + needed > max_bytes {
-            text.truncate(before);
-            return None;
-        }
         text.push_str(chunk.valid());
-        if broken {
+        if !chunk.invalid().is_empty() {
             text.push(char::REPLACEMENT_CHARACTER);
             replaced += 1;
         }
     }
-    Some(replaced)
+    (text, replaced)
+}
+
+/// The length of the text that [`decode`] makes.
+pub(crate) fn decoded_len(raw: &[u8]) -> usize {
+    let replacement = |invalid: &[u8]| if invalid.is_empty() { 0 } else { char::REPLACEMENT_CHARACTER.len_utf8() };
+    raw.utf8_chunks().map(|chunk| chunk.valid().len() + replacement(chunk.invalid())).sum()
 }

@@ -11,13 +11,17 @@ mod suggest;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::cancel::{Cancel, Stop};
+use crate::cancel::{Cancel, Progress, Stop};
 use crate::error::{Error, ErrorKind, Request, Result};
 use crate::file::RegularFile;
+use crate::indexes::Indexes;
+use crate::limits::{Limits, Selection};
 use crate::render::NeverBlank;
 use crate::roots::{Admitted, Roots};
-use crate::window::{Limits, Selection, Window};
+use crate::version::Version;
+use crate::window::{Scan, Window};
 
 /// The name that models call the tool by.
 #[cfg(feature = "json")]
@@ -40,13 +44,17 @@ pub struct ReadRequest {
     pub offset: Option<u64>,
     /// Most lines wanted, at least 1; default: all that the limits allow.
     pub limit: Option<u64>,
+    /// Instead of `offset` and `limit`: so many lines at the end of the file, at least 1.
+    pub tail: Option<u64>,
+    /// The [`Version`] of an earlier result, as its `Display` writes it: the read fails when the file is another one now.
+    pub if_version: Option<String>,
 }
 
 impl ReadRequest {
     /// The whole file, as far as the limits allow.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), offset: None, limit: None }
+        Self { path: path.into(), offset: None, limit: None, tail: None, if_version: None }
     }
 
     /// Starts from line `offset`.
@@ -61,7 +69,27 @@ impl ReadRequest {
         Self { limit: Some(limit), ..self }
     }
 
+    /// Wants the last `lines` lines.
+    #[must_use]
+    pub fn tail(self, lines: u64) -> Self {
+        Self { tail: Some(lines), ..self }
+    }
+
+    /// Wants the file only as it was when it had this version.
+    #[must_use]
+    pub fn if_version(self, version: impl fmt::Display) -> Self {
+        Self { if_version: Some(version.to_string()), ..self }
+    }
+
     fn selection(&self) -> Result<Selection> {
+        if let Some(lines) = self.tail {
+            let selection = Selection::tail(lines)?;
+            return match (self.offset, self.limit) {
+                (None, None) => Ok(selection),
+                (Some(_), _) => Err(Error::invalid("tail and offset exclude each other")),
+                (None, Some(_)) => Err(Error::invalid("tail and limit exclude each other")),
+            };
+        }
         let selection = Selection::from_line(self.offset.unwrap_or(1))?;
         self.limit.map_or(Ok(selection), |limit| selection.limit(limit))
     }
@@ -82,6 +110,8 @@ pub struct ReadOutput {
     pub file_size: u64,
     /// The file's hard links when it was opened.
     pub links: u64,
+    /// Which state of which file was read.
+    pub version: Version,
 }
 
 impl ReadOutput {
@@ -118,19 +148,21 @@ impl fmt::Display for ReadOutput {
 pub struct ReadTool {
     roots: Roots,
     limits: Limits,
+    /// Of these limits: where a scan may not go, no index leads.
+    indexes: Arc<Indexes>,
 }
 
 impl ReadTool {
     /// A tool with the default limits.
     #[must_use]
     pub fn new(roots: impl Into<Roots>) -> Self {
-        Self { roots: roots.into(), limits: Limits::default() }
+        Self { roots: roots.into(), limits: Limits::default(), indexes: Arc::default() }
     }
 
     /// With other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+        Self { limits, indexes: Arc::default(), ..self }
     }
 
     /// The limits in force.
@@ -141,12 +173,25 @@ impl ReadTool {
 
     /// Reads. An invalid request fails as such whatever it names, and one that leaves the root whether or not anything is there.
     pub fn call(&self, request: &ReadRequest, cancel: &dyn Cancel) -> Result<ReadOutput> {
-        let stop = Stop::new(cancel, self.limits.allowed_time());
-        let validated = self.validate(request, &stop);
+        self.call_until(request, &Stop::new(cancel, self.limits.allowed_time()))
+    }
+
+    /// Like [`call`](Self::call), and tells how far the scan has come, on the calling thread, after each chunk (64 KiB).
+    pub fn call_with_progress(
+        &self,
+        request: &ReadRequest,
+        cancel: &dyn Cancel,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<ReadOutput> {
+        self.call_until(request, &Stop::new(cancel, self.limits.allowed_time()).with_progress(progress))
+    }
+
+    fn call_until(&self, request: &ReadRequest, stop: &Stop<'_>) -> Result<ReadOutput> {
+        let validated = self.validate(request, stop);
         let (selection, admitted) =
             validated.map_err(|error| self.tell_path(error.asked(|| Request::new(&request.path, None))))?;
         let told = || Request::new(&request.path, Some(&self.roots.told_as_asked(&admitted)));
-        self.read(selection, &admitted, &stop).map_err(|error| error.asked(told))
+        self.read(request, selection, &admitted, stop).map_err(|error| error.asked(told))
     }
 
     /// Adds what the path normalises to, to an error that was made before that was looked at.
@@ -162,16 +207,27 @@ impl ReadTool {
         Ok((request.selection()?, self.roots.admit(&request.path)?))
     }
 
-    fn read(&self, selection: Selection, admitted: &Admitted, stop: &Stop<'_>) -> Result<ReadOutput> {
+    fn read(
+        &self,
+        request: &ReadRequest,
+        selection: Selection,
+        admitted: &Admitted,
+        stop: &Stop<'_>,
+    ) -> Result<ReadOutput> {
         let opened = self.roots.open(admitted, stop).map_err(|error| self.suggest(error, admitted, stop))?;
         let file = RegularFile::new(opened.file, opened.stat);
-        let window = file.window_until(selection, &self.limits, stop)?;
+        let version = file.version();
+        if request.if_version.as_ref().is_some_and(|wanted| *wanted != version.to_string()) {
+            return Err(ErrorKind::Changed.into());
+        }
+        let window = self.indexes.window(&file, Scan { selection, limits: &self.limits }, stop)?;
         Ok(ReadOutput {
             path: self.roots.told_as_asked(admitted),
             resolved: self.roots.told(opened.base, &opened.resolved),
             window,
             file_size: file.size(),
             links: file.links(),
+            version,
         })
     }
 

@@ -1,98 +1,15 @@
-//! The window: what a call selects, what the limits leave of it, and what is known of the file around it.
+//! The window: what a call selects, what the limits leave of it, and what is known of the file around them.
 
-use std::num::NonZeroU64;
-use std::ops::RangeInclusive;
-use std::time::Duration;
-
-use memchr::{memchr, memchr_iter};
+mod facts;
+mod part;
 
 use crate::cancel::{Cancel, Stop};
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::{self, Ended, Lines, ReadAt, Taken};
+use crate::limits::{From, Limits, Selection};
+use crate::text::{self, Count, Ended, Lines, Memo, ReadAt, Start};
+use part::{Part, Side};
 
-/// The application's ceiling on one read: a request can ask for less, never for more.
-///
-/// | limit | default | bound |
-/// |---|---|---|
-/// | [`max_lines`](Self::max_lines) | 2000 | at least 1 |
-/// | [`max_bytes`](Self::max_bytes) | 51200 (50 KiB) | at least 1 |
-/// | [`deadline`](Self::deadline) | none | any |
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    max_lines: NonZeroU64,
-    max_bytes: NonZeroU64,
-    deadline: Option<Duration>,
-}
-
-impl Limits {
-    const MAX_LINES: NonZeroU64 = NonZeroU64::new(2000).expect("is not zero");
-    const MAX_BYTES: NonZeroU64 = NonZeroU64::new(50 * 1024).expect("is not zero");
-
-    /// Most lines in one window.
-    pub fn max_lines(self, lines: u64) -> Result<Self> {
-        Ok(Self { max_lines: positive("max_lines", lines)?, ..self })
-    }
-
-    /// Most bytes in one window, as UTF-8, with one for each line break between lines. Memory grows to it, so choose it as what a
-    /// model should be given at once.
-    pub fn max_bytes(self, bytes: u64) -> Result<Self> {
-        Ok(Self { max_bytes: positive("max_bytes", bytes)?, ..self })
-    }
-
-    /// Longest time that one read may take; then it fails with [`ErrorKind::Deadline`]. It is looked at wherever
-    /// [`Cancel`] is asked.
-    #[must_use]
-    pub fn deadline(self, allowed: Duration) -> Self {
-        Self { deadline: Some(allowed), ..self }
-    }
-
-    /// The most lines and the most bytes of one window.
-    #[cfg(feature = "json")]
-    pub(crate) fn budgets(&self) -> (NonZeroU64, NonZeroU64) {
-        (self.max_lines, self.max_bytes)
-    }
-
-    pub(crate) fn allowed_time(&self) -> Option<Duration> {
-        self.deadline
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_lines: Self::MAX_LINES, max_bytes: Self::MAX_BYTES, deadline: None }
-    }
-}
-
-fn positive(name: &str, value: u64) -> Result<NonZeroU64> {
-    NonZeroU64::new(value).ok_or_else(|| Error::invalid(format!("{name} must be a positive integer")))
-}
-
-/// The lines that a call asks for. The default is all, from line 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Selection {
-    offset: NonZeroU64,
-    limit: Option<NonZeroU64>,
-}
-
-impl Selection {
-    /// From line `offset` on, 1-based; 0 is refused.
-    pub fn from_line(offset: u64) -> Result<Self> {
-        Ok(Self { offset: positive("offset", offset)?, limit: None })
-    }
-
-    /// At most `lines` lines; 0 is refused.
-    pub fn limit(self, lines: u64) -> Result<Self> {
-        Ok(Self { limit: Some(positive("limit", lines)?), ..self })
-    }
-}
-
-impl Default for Selection {
-    fn default() -> Self {
-        Self { offset: NonZeroU64::MIN, limit: None }
-    }
-}
-
-/// Why a window ends before the file does.
+/// Why a window ends before the file does, or one of the last lines starts behind the file's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cut {
@@ -104,6 +21,11 @@ pub enum Cut {
     Bytes {
         /// The budget.
         max_bytes: u64,
+    },
+    /// The rest lies behind the bytes that a read may look at.
+    Scan {
+        /// How many these are.
+        max_scan_bytes: u64,
     },
 }
 
@@ -128,9 +50,11 @@ pub struct Window {
     pub start_line: u64,
     /// The last line; 0 for the empty file.
     pub end_line: u64,
-    /// Lines in the file. A final line break ends the last line and starts no new one.
-    pub total_lines: u64,
-    /// Why the window ends before the file does; `None` when it reaches the end.
+    /// Lines in the file; `None` where they were not counted to the end. A final line break ends the last line and starts no new one.
+    pub total_lines: Option<u64>,
+    /// Lines that are known to be there: all of them, or at least one more than the window's last.
+    pub known_lines: u64,
+    /// Why the window does not have all lines from where it was to start; `None` when it has.
     pub cut: Option<Cut>,
     /// Whether the file starts with a byte order mark, which is not in the text.
     pub bom: bool,
@@ -141,8 +65,11 @@ pub struct Window {
     pub controls: u64,
     /// How the window's lines end; `None` where none of them has a line break.
     pub line_ends: Option<LineEnds>,
-    /// Whether the file ends with a line break.
-    pub final_newline: bool,
+    /// Whether the file ends with a line break; `None` where nobody looked.
+    pub final_newline: Option<bool>,
+    /// Whether the file is another one than when it was opened, so that the window may be of several states. As fine as the clock of
+    /// its file system; `false` for anything but a file.
+    pub changed_during_read: bool,
 }
 
 impl Window {
@@ -153,162 +80,119 @@ impl Window {
         limits: &Limits,
         cancel: &dyn Cancel,
     ) -> Result<Self> {
-        let stop = Stop::new(cancel, limits.deadline);
+        let stop = Stop::new(cancel, limits.allowed_time());
         stop.check()?;
-        Self::scan(&source, selection, limits, &stop)
+        Scan { selection, limits }.run(&source, &mut Memo::none(), &stop)
     }
 
-    pub(crate) fn scan(source: &dyn ReadAt, selection: Selection, limits: &Limits, stop: &Stop<'_>) -> Result<Self> {
-        let mut lines = Lines::new(source, stop);
-        let bom = text::has_mark(lines.head(text::SNIFF_BYTES)?, source.known_size())?;
-        if bom {
-            lines.skip_mark(text::MARK_BYTES);
-        }
-        let start_line = selection.offset.get();
-        let starts = lines.skip(start_line - 1)?;
-        if !starts && start_line > 1 {
-            let (total, _) = lines.count_rest()?;
-            return Err(ErrorKind::OffsetBeyondEnd { offset: start_line, total }.into());
-        }
-        let wanted = selection.limit.unwrap_or(NonZeroU64::MAX).min(limits.max_lines).get();
-        let taken = lines.take(wanted, limits.max_bytes.get())?;
-        let part = Part::decode(taken, limits.max_bytes.get());
-        if starts && part.lines == 0 {
-            return Err(ErrorKind::LineTooLong { line: start_line, max_bytes: limits.max_bytes.get() }.into());
-        }
-        let (total_lines, final_newline) = lines.count_rest()?;
-        let end_line = start_line - 1 + part.lines;
-        Ok(Self {
-            start_line,
-            end_line,
-            total_lines,
-            cut: (end_line < total_lines).then(|| part.cut(selection, limits)),
-            bom,
-            replacements: part.replacements,
-            controls: count_controls(&part.text, part.terminated),
-            line_ends: line_ends(&part.text, part.terminated),
-            final_newline,
-            text: part.text,
-        })
-    }
-
-    /// The line to go on from; `None` when the window reaches the end of the file.
+    /// The line to go on from; `None` when the window reaches the end of the file, or the end of what may be looked at.
     #[must_use]
     pub fn next_offset(&self) -> Option<u64> {
-        self.cut.map(|_| self.end_line + 1)
+        self.continuation()?.next_offset()
     }
 }
 
-/// The text of the lines that were taken.
-struct Part {
-    text: String,
-    lines: u64,
-    replacements: u64,
-    /// Whether the last line has a line break.
-    terminated: bool,
-    by_bytes: bool,
+/// How a window is found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scan<'a> {
+    pub(crate) selection: Selection,
+    pub(crate) limits: &'a Limits,
+}
+
+impl Scan<'_> {
+    pub(crate) fn run(self, source: &dyn ReadAt, memo: &mut Memo, stop: &Stop<'_>) -> Result<Window> {
+        let mut lines = Lines::new(source, self.limits.scan_bytes().get(), memo, stop);
+        let start = match lines.known_start() {
+            Some(start) => start,
+            None => text::mark_bytes(lines.head(text::SNIFF_BYTES)?, source.known_size())?,
+        };
+        lines.start_at(start);
+        let window = match self.selection.from {
+            From::Line(offset) => self.forward(lines, offset.get())?,
+            From::Last(_) => self.backward(lines, start)?,
+        };
+        Ok(Window { bom: start > 0, ..window })
+    }
+
+    /// The most lines, and the most bytes.
+    fn budgets(self) -> (u64, u64) {
+        let lines = self.selection.wanted().map_or(self.limits.lines(), |wanted| wanted.min(self.limits.lines()));
+        (lines.get(), self.limits.bytes().get())
+    }
+
+    fn forward(self, mut lines: Lines<'_>, offset: u64) -> Result<Window> {
+        let (max_lines, max_bytes) = self.budgets();
+        if !self.limits.counts_rest() {
+            lines.leave_rest();
+        }
+        let start = lines.skip_to(offset - 1, text::room(max_bytes))?;
+        match start {
+            Start::Horizon => return Err(self.beyond_horizon(Some(offset))),
+            Start::End if offset > 1 => {
+                let total = lines.count_rest()?.known_lines();
+                return Err(ErrorKind::OffsetBeyondEnd { offset, total }.into());
+            }
+            Start::End | Start::Line => {}
+        }
+        let part = Part::decode(lines.take(max_lines, max_bytes)?, max_bytes, Side::First);
+        if start == Start::Line && part.lines == 0 {
+            return Err(self.no_line(&part, offset));
+        }
+        let end_line = offset - 1 + part.lines;
+        let count = if self.limits.counts_rest() || lines.is_end(part.next(end_line))? {
+            lines.count_rest()?
+        } else {
+            Count::AtLeast(end_line + 1)
+        };
+        let cut = (end_line < count.known_lines()).then(|| part.cut(self.selection, self.limits));
+        if cut.is_some() {
+            lines.go_on_from(part.next(end_line));
+        }
+        Ok(part.into_window(offset, end_line, count, cut))
+    }
+
+    fn backward(self, mut lines: Lines<'_>, text_start: u64) -> Result<Window> {
+        let (max_lines, max_bytes) = self.budgets();
+        let count = lines.count_rest()?;
+        let Some(totals) = count.totals() else { return Err(self.beyond_horizon(None)) };
+        let taken = lines.take_last(max_lines, max_bytes, totals, text_start)?;
+        let part = Part::decode(taken, max_bytes, Side::Last);
+        if totals.lines > 0 && part.lines == 0 {
+            return Err(self.no_line(&part, totals.lines));
+        }
+        let start_line = totals.lines.saturating_sub(part.lines) + 1;
+        let cut = (start_line > 1).then(|| part.cut(self.selection, self.limits));
+        Ok(part.into_window(start_line, totals.lines, count, cut))
+    }
+
+    /// Why not even one line could be taken.
+    fn no_line(self, part: &Part, line: u64) -> Error {
+        match part.ended {
+            Ended::Horizon => self.beyond_horizon(Some(line)),
+            _ => ErrorKind::LineTooLong { line, max_bytes: self.limits.bytes().get() }.into(),
+        }
+    }
+
+    fn beyond_horizon(self, line: Option<u64>) -> Error {
+        ErrorKind::ScanLimit { line, max_scan_bytes: self.limits.scan_bytes().get() }.into()
+    }
 }
 
 impl Part {
-    /// Decoding can only make text longer, so of the lines that fit undecoded the first ones fit decoded.
-    fn decode(taken: Taken, max_bytes: u64) -> Self {
-        let (terminated, by_bytes) = match taken.ended {
-            Ended::Lines => (true, false),
-            Ended::Bytes => (true, true),
-            Ended::File { terminated } => (terminated, false),
-        };
-        match String::from_utf8(taken.raw) {
-            Ok(text) => Self { text, lines: taken.lines, replacements: 0, terminated, by_bytes },
-            Err(error) => Self::decode_lines(&error.into_bytes(), max_bytes, terminated, by_bytes),
+    fn into_window(self, start_line: u64, end_line: u64, count: Count, cut: Option<Cut>) -> Window {
+        Window {
+            start_line,
+            end_line,
+            total_lines: count.totals().map(|totals| totals.lines),
+            known_lines: count.known_lines(),
+            cut,
+            bom: false,
+            replacements: self.replacements,
+            controls: facts::count_controls(&self.text, self.terminated),
+            line_ends: facts::line_ends(&self.text, self.terminated),
+            final_newline: count.totals().map(|totals| totals.terminated),
+            changed_during_read: false,
+            text: self.text,
         }
-    }
-
-    fn decode_lines(raw: &[u8], max_bytes: u64, terminated: bool, by_bytes: bool) -> Self {
-        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-        // Once, since it may be as large as the budget: growing it would hold it twice.
-        let text = String::with_capacity(max_bytes.min(raw.len().saturating_mul(3)));
-        let mut part = Self { text, lines: 0, replacements: 0, terminated, by_bytes };
-        for line in raw.split(|byte| *byte == b'\n') {
-            if !part.push_line(line, max_bytes) {
-                return Self { terminated: true, by_bytes: true, ..part };
-            }
-        }
-        part
-    }
-
-    /// Adds the line if it fits.
-    fn push_line(&mut self, line: &[u8], max_bytes: usize) -> bool {
-        let before = self.text.len();
-        if self.lines > 0 {
-            self.text.push('\n');
-        }
-        match text::decode(line, &mut self.text, max_bytes) {
-            // The line break alone can be too much, where the line is empty.
-            Some(replaced) if self.text.len() <= max_bytes => {
-                self.replacements += replaced;
-                self.lines += 1;
-                true
-            }
-            _ => {
-                self.text.truncate(before);
-                false
-            }
-        }
-    }
-
-    /// `max_lines` counts as the cause only where the call asked for more.
-    fn cut(&self, selection: Selection, limits: &Limits) -> Cut {
-        if self.by_bytes {
-            Cut::Bytes { max_bytes: limits.max_bytes.get() }
-        } else if selection.limit.is_some_and(|limit| limit <= limits.max_lines) {
-            Cut::Limit
-        } else {
-            Cut::Lines
-        }
-    }
-}
-
-/// [`is_control`](crate::is_control) on UTF-8, one kind at a time: each is a search for a byte that text seldom has.
-fn count_controls(text: &str, terminated: bool) -> u64 {
-    let bytes = text.as_bytes();
-    let is_pair =
-        |first: usize, second: RangeInclusive<u8>| bytes.get(first + 1).is_some_and(|byte| second.contains(byte));
-    // C1 in two bytes, U+0080 to U+009F.
-    let c1 = memchr_iter(0xc2, bytes).filter(|at| is_pair(*at, 0x80..=0x9f));
-    // Bidirectional formatting in three, U+202A to U+202E and U+2066 to U+2069.
-    let bidi = memchr_iter(0xe2, bytes).filter(|at| match bytes[*at + 1] {
-        0x80 => is_pair(*at + 1, 0xaa..=0xae),
-        0x81 => is_pair(*at + 1, 0xa6..=0xa9),
-        _ => false,
-    });
-    let returns = memchr_iter(b'\r', bytes).count() - count_crlf(bytes, terminated);
-    let count = count_c0(bytes) + returns + c1.count() + bidi.count();
-    u64::try_from(count).unwrap_or(u64::MAX)
-}
-
-/// C0 and DEL, without tab, line feed and carriage return. Summed in bytes, which the compiler turns into a few instructions for many
-/// bytes at once.
-fn count_c0(bytes: &[u8]) -> usize {
-    let is_c0 = |byte: &u8| matches!(*byte, 0..=0x08 | 0x0b | 0x0c | 0x0e..=0x1f | 0x7f);
-    bytes.chunks(255).map(|chunk| usize::from(chunk.iter().map(|byte| u8::from(is_c0(byte))).sum::<u8>())).sum()
-}
-
-/// Line breaks `\r\n`, with that of the last line, which is not in the text.
-fn count_crlf(bytes: &[u8], terminated: bool) -> usize {
-    let followed = memchr_iter(b'\r', bytes).filter(|at| bytes.get(at + 1) == Some(&b'\n')).count();
-    followed + usize::from(terminated && bytes.last() == Some(&b'\r'))
-}
-
-fn line_ends(text: &str, terminated: bool) -> Option<LineEnds> {
-    let bytes = text.as_bytes();
-    if memchr(b'\r', bytes).is_none() {
-        return (terminated || memchr(b'\n', bytes).is_some()).then_some(LineEnds::Lf);
-    }
-    let breaks = memchr_iter(b'\n', bytes).count() + usize::from(terminated);
-    match count_crlf(bytes, terminated) {
-        _ if breaks == 0 => None,
-        0 => Some(LineEnds::Lf),
-        crlf if crlf == breaks => Some(LineEnds::CrLf),
-        _ => Some(LineEnds::Mixed),
     }
 }

@@ -27,6 +27,11 @@ const fn window(max_bytes: usize) -> usize {
     BUFFER + 2 * max_bytes + (16 << 10)
 }
 
+/// What is remembered of a file of `bytes`: a place and a count for every 64 KiB, and a second thread that counts them.
+const fn index(bytes: usize) -> usize {
+    24 * bytes.div_ceil(64 << 10) + (4 << 10)
+}
+
 /// The default of `max_bytes`.
 const BUDGET: usize = 50 << 10;
 
@@ -42,7 +47,8 @@ fn write_files(directory: &Path) {
     let write = |name: &str, bytes: Vec<u8>| fs::write(directory.join(name), bytes).unwrap();
     write("lines", b"a line of thirty-two bytes, all\n".repeat(MIB));
     write("one line", vec![b'x'; 32 * MIB]);
-    write("empty lines", vec![b'\n'; 8 * MIB]);
+    write("empty lines", vec![b'\n'; 10_000_000]);
+    write("very long line", vec![b'x'; 50 * MIB]);
     write("text, then NUL", [b"eight b\n".repeat(1024), vec![0; 32 * MIB]].concat());
     write("broken lines", b"\xff\xff\xff\xff\xff\xff\xff\n".repeat(4 * MIB));
     write("broken line", [vec![0xff; BUDGET], vec![b'\n'; 32 * MIB]].concat());
@@ -66,14 +72,16 @@ fn a_read_allocates_one_buffer_and_the_window() {
     let row = |file, offset, gives, at_most| Row { file, offset, limits: Limits::default(), gives, at_most };
     let limits = Limits::default().max_bytes(MIB as u64).unwrap().max_lines(u64::MAX).unwrap();
     let wide = |file, offset, gives| Row { limits: limits.clone(), ..row(file, offset, gives, window(MIB)) };
-    let few_lines = BUFFER + 3 * 2000 + SLACK;
+    let few_lines = BUFFER + 3 * 2000 + SLACK + index(10_000_000);
     let rows = [
         row("lines", 1, Ok(51199), window(BUDGET)),
         row("lines", 500_000, Ok(51199), window(BUDGET)),
         // Most of the window comes from one buffer, and the rest from the next.
         row("lines", 455, Ok(51199), window(BUDGET)),
-        row("lines", 1 << 40, Err("offset_beyond_end"), BUFFER + SLACK),
+        row("lines", 1 << 40, Err("offset_beyond_end"), BUFFER + SLACK + index(32 * MIB)),
         row("one line", 1, Err("line_too_long"), window(BUDGET)),
+        row("very long line", 1, Err("line_too_long"), window(BUDGET)),
+        row("very long line", 2, Err("offset_beyond_end"), BUFFER + SLACK + index(50 * MIB)),
         row("empty lines", 1, Ok(1999), few_lines),
         row("empty lines", 4_000_000, Ok(1999), few_lines),
         row("text, then NUL", 1, Ok(8191), window(BUDGET)),
@@ -89,8 +97,8 @@ fn a_read_allocates_one_buffer_and_the_window() {
     let root = Root::open_ambient(temp.path()).unwrap();
     let mut wrong = Vec::new();
     for row in rows {
-        let tool = ReadTool::new(root.clone()).with_limits(row.limits);
         let request = ReadRequest::new(row.file).offset(row.offset);
+        let tool = ReadTool::new(root.clone()).with_limits(row.limits);
         let (result, used) = peak(|| tool.call(&request, &|| false));
         let given = result.as_ref().map(|output| output.window.text.len()).map_err(capread::Error::code);
         assert_eq!(given, row.gives, "{} from line {}", row.file, row.offset);
@@ -99,4 +107,36 @@ fn a_read_allocates_one_buffer_and_the_window() {
         }
     }
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+    reads_the_last_lines_in_as_much(&root);
+    remembers_many_files_in_bounds(&root, temp.path());
+}
+
+fn reads_the_last_lines_in_as_much(root: &Root) {
+    for (file, lines, bytes) in [("lines", 1, 31), ("lines", 5000, 51199), ("empty lines", 5000, 1999)] {
+        let tool = ReadTool::new(root.clone());
+        let request = ReadRequest::new(file).tail(lines);
+        // Once with nothing known of the file, and once with all.
+        for _ in 0..2 {
+            let (result, used) = peak(|| tool.call(&request, &|| false).unwrap());
+            assert_eq!(result.window.text.len(), bytes);
+            let most = window(BUDGET) + index(32 * MIB);
+            assert!(used <= most, "{file}, {lines} lines: {used} bytes, allowed are {most}");
+        }
+    }
+}
+
+/// However many files are read.
+fn remembers_many_files_in_bounds(root: &Root, directory: &Path) {
+    let tool = ReadTool::new(root.clone());
+    let before = ALLOCATED.current_usage();
+    for number in 0..300 {
+        fs::write(directory.join(number.to_string()), vec![b'x'; 70_000]).unwrap();
+    }
+    // Until they count as settled, or nothing is remembered.
+    std::thread::sleep(std::time::Duration::from_millis(25));
+    for number in 0..300 {
+        tool.call(&ReadRequest::new(number.to_string()).offset(2), &|| false).unwrap_err();
+    }
+    let used = ALLOCATED.current_usage() - before;
+    assert!((10 << 10..64 << 10).contains(&used), "{used} bytes for 128 files");
 }

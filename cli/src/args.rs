@@ -42,6 +42,14 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) limit: Option<u64>,
 
+    /// The last N lines, instead of --offset and --limit
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) tail: Option<u64>,
+
+    /// Fail when the file's version is not this one, which an earlier result told
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) if_version: Option<String>,
+
     /// Print the result as JSON, a failed read too
     #[arg(long)]
     pub(crate) json: bool,
@@ -92,6 +100,14 @@ pub(crate) struct ToolArgs {
     /// How to resolve paths; every answer is the same
     #[arg(long, value_name = "HOW", value_enum, default_value_t = How::Auto)]
     resolver: How,
+
+    /// Bytes of a file that may be looked at, from its start, such as 4GiB [default: 16GiB]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    max_scan_bytes: Option<u64>,
+
+    /// Stop behind the lines that are returned, and leave the rest uncounted
+    #[arg(long)]
+    no_total: bool,
 
     /// Longest time for one read, such as 10s or 500ms [default: none]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
@@ -162,6 +178,12 @@ impl From<Api> for Format {
 impl ToolArgs {
     pub(crate) fn open(&self) -> Result<ReadTool, Failure> {
         let mut limits = self.limits.limits()?;
+        if let Some(bytes) = self.max_scan_bytes {
+            limits = limits.max_scan_bytes(bytes)?;
+        }
+        if self.no_total {
+            limits = limits.no_total();
+        }
         if let Some(allowed) = self.deadline {
             limits = limits.deadline(allowed);
         }

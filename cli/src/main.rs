@@ -3,6 +3,7 @@
 mod args;
 mod jsonl;
 mod print;
+mod progress;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -66,7 +67,9 @@ fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
     let mut request = ReadRequest::new(&args.path);
     request.offset = args.offset;
     request.limit = args.limit;
-    let result = tool.call(&request, &|| false);
+    request.tail = args.tail;
+    request.if_version.clone_from(&args.if_version);
+    let result = progress::shown(|progress| tool.call_with_progress(&request, &|| false, progress));
     let code = if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
     match result {
         result if args.json => print::line(&mut io::stdout().lock(), &capread::answer(&result).to_string())?,

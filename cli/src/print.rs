@@ -9,7 +9,8 @@ use serde_json::Value;
 /// prints its very bytes.
 pub(crate) fn text(out: &mut impl Write, window: &Window) -> io::Result<()> {
     write!(out, "{window}")?;
-    let ends_with_break = window.continuation().is_some() || (window.final_newline && window.total_lines > 0);
+    let ends_with_break =
+        window.continuation().is_some() || (window.final_newline == Some(true) && window.total_lines != Some(0));
     if ends_with_break {
         out.write_all(b"\n")?;
     }

@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::retry_on_intr;
 pub(crate) use rustix::io::{Errno, Result};
-use rustix::path::DecInt;
 
 use crate::resolve::{Directory, Mounts};
+use crate::version::Timestamp;
 
 /// `f_type` of procfs: `PROC_SUPER_MAGIC`, statfs(2).
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
@@ -48,6 +48,8 @@ pub(crate) struct Stat {
     pub(crate) inode: u64,
     pub(crate) uid: u32,
     pub(crate) mode: u32,
+    pub(crate) modified: Timestamp,
+    pub(crate) changed: Timestamp,
 }
 
 impl Stat {
@@ -150,15 +152,10 @@ impl Directory for Handle {
     }
 
     fn reopen(&self) -> Result<OwnedFd> {
-        let name = DecInt::from_fd(self);
-        let open = |directory: BorrowedFd<'_>| {
-            retry_on_intr(|| rustix::fs::openat(directory, name.as_c_str(), OFlags::RDONLY | QUIET, Mode::empty()))
-        };
-        match own_descriptors() {
-            Some(kept) => open(kept.as_fd()),
-            // Missing, hidden, or not to be searched: whatever it is, it says nothing about the file.
-            None => open(open_own_descriptors().map_err(|_| Errno::NOSYS)?.as_fd()),
-        }
+        // Missing or hidden: whatever it is, it says nothing about the file.
+        let procfs = procfs().ok_or(Errno::NOSYS)?;
+        let path = format!("thread-self/fd/{}", self.0.as_raw_fd());
+        retry_on_intr(|| rustix::fs::openat(procfs, path.as_str(), OFlags::RDONLY | QUIET, Mode::empty()))
     }
 
     fn open_by_name(&self, name: &OsStr) -> Result<OwnedFd> {
@@ -202,6 +199,8 @@ pub(crate) fn fstat(fd: BorrowedFd<'_>) -> Result<Stat> {
         inode: u64::from(stat.st_ino),
         uid: stat.st_uid,
         mode: stat.st_mode,
+        modified: Timestamp { seconds: stat.st_mtime.into(), nanoseconds: stat.st_mtime_nsec.into() },
+        changed: Timestamp { seconds: stat.st_ctime.into(), nanoseconds: stat.st_ctime_nsec.into() },
     })
 }
 
@@ -218,19 +217,20 @@ pub(crate) fn pread(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<us
     retry_on_intr(|| rustix::io::pread(file.as_fd(), &mut *buffer, offset))
 }
 
-/// `/proc/self/fd`, kept open, since walking there costs as much as all the rest of an open. A child of fork(2) inherits the handle,
-/// and in there it would name the parent's files: `None` for any process but the one that opened it, or where procfs is missing.
-fn own_descriptors() -> Option<&'static OwnedFd> {
-    static KEPT: OnceLock<(rustix::process::Pid, OwnedFd)> = OnceLock::new();
+/// The top of procfs, kept open, so that nothing mounted over `/proc` later takes its place. Below it `thread-self` is the thread that
+/// asks, whichever that is: a child of fork(2), or a thread with a table of descriptors of its own, unshare(2). A handle to one
+/// process's descriptors would name those of another one there. `None` where `/proc` is missing or is something else.
+fn procfs() -> Option<&'static OwnedFd> {
+    static KEPT: OnceLock<OwnedFd> = OnceLock::new();
     if KEPT.get().is_none() {
         // Another thread may have been faster; then this handle is dropped.
-        let _ = KEPT.set((rustix::process::getpid(), open_own_descriptors().ok()?));
+        let _ = KEPT.set(open_procfs().ok()?);
     }
-    let (owner, kept) = KEPT.get()?;
-    (*owner == rustix::process::getpid()).then_some(kept)
+    KEPT.get()
 }
 
-fn open_own_descriptors() -> Result<OwnedFd> {
+fn open_procfs() -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    retry_on_intr(|| rustix::fs::open("/proc/self/fd", flags, Mode::empty()))
+    let procfs = Handle(retry_on_intr(|| rustix::fs::open("/proc", flags, Mode::empty()))?);
+    if procfs.link_rules()?.is_procfs { Ok(procfs.0) } else { Err(Errno::NOSYS) }
 }

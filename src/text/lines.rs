@@ -1,110 +1,46 @@
-//! Lines over chunks: skip so many, take some, count the rest, in one pass and one fixed buffer.
+//! Lines over chunks: go to one, take some, count the rest, in one pass and one fixed buffer.
 //!
 //! A line ends at `\n` and nothing else. Chunks end anywhere; nothing here depends on where.
 
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr, memrchr_iter};
 
+use super::chunks::{CHUNK_BYTES, Chunks, End, to_u64, to_usize};
+use super::count::{self, Slots};
+use super::index::{Memo, Place, Totals, spacing};
+use super::{ReadAt, count_breaks};
 use crate::cancel::Stop;
-use crate::error::{Error, ErrorKind, Result};
-use crate::text::ReadAt;
-
-/// The one buffer of a read, in bytes.
-const CHUNK_BYTES: usize = 64 * 1024;
-
-/// Line breaks in `bytes`.
-fn count_breaks(bytes: &[u8]) -> u64 {
-    to_u64(memchr_iter(b'\n', bytes).count())
-}
-
-fn to_u64(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
-}
-
-/// A source as chunks, like [`std::io::BufRead`], with a size that it stops at and a caller who may stop it.
-struct Chunks<'a> {
-    source: &'a dyn ReadAt,
-    stop: &'a Stop<'a>,
-    /// Where the source ends, as far as it is known. Lowered to where a read found no more.
-    end: Option<u64>,
-    /// Where the next read starts: behind the last byte in the buffer.
-    offset: u64,
-    buffer: Vec<u8>,
-    /// `buffer[start..filled]` is read and not consumed.
-    start: usize,
-    filled: usize,
-}
-
-impl<'a> Chunks<'a> {
-    fn new(source: &'a dyn ReadAt, stop: &'a Stop<'a>) -> Self {
-        let end = source.known_size();
-        // One byte at least, so that a read into it can only give 0 at the end.
-        let size = end.and_then(|end| usize::try_from(end).ok()).map_or(CHUNK_BYTES, |end| end.clamp(1, CHUNK_BYTES));
-        Self { source, stop, end, offset: 0, buffer: vec![0; size], start: 0, filled: 0 }
-    }
-
-    fn unread(&self) -> &[u8] {
-        &self.buffer[self.start..self.filled]
-    }
-
-    /// What is read and not consumed, or the next chunk; empty at the end only.
-    fn fill(&mut self) -> Result<&[u8]> {
-        if self.start == self.filled {
-            self.start = 0;
-            self.filled = 0;
-            self.read_more()?;
-        }
-        Ok(self.unread())
-    }
-
-    /// The first `count` bytes of the source, or all of it where it has fewer. Nothing may have been consumed.
-    fn head(&mut self, count: usize) -> Result<&[u8]> {
-        while self.filled < count.min(self.buffer.len()) && self.read_more()? > 0 {}
-        Ok(&self.buffer[..self.filled.min(count)])
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.start += count;
-        debug_assert!(self.start <= self.filled, "only what was filled can be consumed");
-    }
-
-    /// Appends to the buffer; 0 at the end.
-    fn read_more(&mut self) -> Result<usize> {
-        let room = &mut self.buffer[self.filled..];
-        let left = self.end.map_or(u64::MAX, |end| end.saturating_sub(self.offset));
-        let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(room.len());
-        if wanted == 0 {
-            return Ok(0);
-        }
-        self.stop.check()?;
-        let count = self.source.read_at(&mut room[..wanted], self.offset).map_err(read_error)?;
-        if count == 0 {
-            self.end = Some(self.offset);
-        }
-        self.filled += count;
-        self.offset += to_u64(count);
-        Ok(count)
-    }
-}
-
-fn read_error(error: std::io::Error) -> Error {
-    // Some regular files of procfs (kmsg) and FUSE block; a non-blocking descriptor says so instead.
-    let kind = if error.kind() == std::io::ErrorKind::WouldBlock { ErrorKind::Busy } else { ErrorKind::Io };
-    Error::caused(kind, error)
-}
+use crate::error::Result;
 
 /// A position in the lines of a source.
 pub(crate) struct Lines<'a> {
     chunks: Chunks<'a>,
-    /// Line breaks consumed.
+    memo: &'a mut Memo,
+    /// Line breaks before the position.
     breaks: u64,
-    /// The last byte consumed; `None` at the start of the text.
+    /// The byte before the position, where it was looked at.
     last: Option<u8>,
+    /// Whether nothing is to be read but the window.
+    alone: bool,
+}
+
+/// Whether a line starts at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    Line,
+    /// The file ends before.
+    End,
+    /// The scan may not go there.
+    Horizon,
 }
 
 /// The bytes of some whole lines, as they stand in the file, without the last one's break.
 pub(crate) struct Taken {
     pub(crate) raw: Vec<u8>,
+    /// The offset of the first.
+    pub(crate) start: u64,
     pub(crate) lines: u64,
+    /// Whether the last one has a line break.
+    pub(crate) terminated: bool,
     pub(crate) ended: Ended,
 }
 
@@ -115,13 +51,47 @@ pub(crate) enum Ended {
     Lines,
     /// The next one would not fit any more.
     Bytes,
-    /// The file has no more, and whether the last one has a line break.
-    File { terminated: bool },
+    /// The file has no more.
+    File,
+    /// The scan may not go on.
+    Horizon,
+}
+
+/// Where counting came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Count {
+    /// To the end of the file.
+    All(Totals),
+    /// As far as a scan may go; so many lines are known to start before there.
+    AtLeast(u64),
+}
+
+impl Count {
+    pub(crate) fn totals(self) -> Option<Totals> {
+        match self {
+            Self::All(totals) => Some(totals),
+            Self::AtLeast(_) => None,
+        }
+    }
+
+    /// The lines that are there for sure.
+    pub(crate) fn known_lines(self) -> u64 {
+        match self {
+            Self::All(totals) => totals.lines,
+            Self::AtLeast(lines) => lines,
+        }
+    }
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn new(source: &'a dyn ReadAt, stop: &'a Stop<'a>) -> Self {
-        Self { chunks: Chunks::new(source, stop), breaks: 0, last: None }
+    /// `horizon` is the first byte that may not be looked at.
+    pub(crate) fn new(source: &'a dyn ReadAt, horizon: u64, memo: &'a mut Memo, stop: &'a Stop<'a>) -> Self {
+        Self { chunks: Chunks::new(source, horizon, stop), memo, breaks: 0, last: None, alone: false }
+    }
+
+    /// The rest of the file will not be counted, so no more of it is read than the window needs.
+    pub(crate) fn leave_rest(&mut self) {
+        self.alone = true;
     }
 
     /// See [`Chunks::head`].
@@ -129,9 +99,37 @@ impl<'a> Lines<'a> {
         self.chunks.head(count)
     }
 
-    /// Leaves a byte order mark out of the text.
-    pub(crate) fn skip_mark(&mut self, bytes: usize) {
-        self.chunks.consume(bytes);
+    /// Where the text starts, behind a byte order mark, if that was found out before.
+    pub(crate) fn known_start(&self) -> Option<u64> {
+        self.memo.start().map(|place| place.offset)
+    }
+
+    /// The text starts at this byte.
+    pub(crate) fn start_at(&mut self, offset: u64) {
+        let start = Place { offset, breaks: 0 };
+        self.memo.record(start);
+        self.go_to(start);
+    }
+
+    fn go_to(&mut self, place: Place) {
+        self.chunks.seek(place.offset);
+        self.breaks = place.breaks;
+        self.last = None;
+    }
+
+    /// The next chunk, from a place that is worth to be remembered.
+    fn fill(&mut self) -> Result<&[u8]> {
+        if self.chunks.unread().is_empty() {
+            self.memo.record(Place { offset: self.chunks.position(), breaks: self.breaks });
+        }
+        self.chunks.fill()
+    }
+
+    /// The next chunk of a window that has room for so many bytes more.
+    fn fill_window(&mut self, room: usize) -> Result<&[u8]> {
+        // What was counted before is not counted again.
+        let alone = self.alone || self.memo.totals().is_some();
+        self.chunks.fill_at_most(if alone { room } else { CHUNK_BYTES })
     }
 
     fn consume(&mut self, bytes: usize, breaks: u64) {
@@ -140,14 +138,28 @@ impl<'a> Lines<'a> {
         self.chunks.consume(bytes);
     }
 
-    /// Goes to the start of the line behind the next `breaks` line breaks; `false` where no line starts there.
-    pub(crate) fn skip(&mut self, breaks: u64) -> Result<bool> {
-        let target = self.breaks.saturating_add(breaks);
+    /// Whether the scan may not go on, though the file does.
+    fn at_horizon(&self) -> bool {
+        matches!(self.chunks.end(), End::Horizon(_))
+    }
+
+    /// Goes to the start of the line that `breaks` line breaks are before. Of what comes there a read takes `room` bytes where the rest
+    /// is left.
+    pub(crate) fn skip_to(&mut self, breaks: u64, room: usize) -> Result<Start> {
+        if self.memo.totals().is_some_and(|totals| totals.lines <= breaks) {
+            return Ok(Start::End);
+        }
+        if let Some(place) = self.memo.nearest(breaks).filter(|place| place.offset > self.chunks.position()) {
+            self.go_to(place);
+        }
         loop {
-            let left = target - self.breaks;
-            let chunk = self.chunks.fill()?;
-            if chunk.is_empty() || left == 0 {
-                return Ok(!chunk.is_empty());
+            let left = breaks - self.breaks;
+            let chunk = if left == 0 { self.fill_window(room)? } else { self.fill()? };
+            if chunk.is_empty() {
+                return Ok(if self.at_horizon() { Start::Horizon } else { Start::End });
+            }
+            if left == 0 {
+                return Ok(Start::Line);
             }
             let (bytes, found) = up_to_break(chunk, left);
             self.consume(bytes, found);
@@ -159,15 +171,15 @@ impl<'a> Lines<'a> {
     ///
     /// What was read behind the last line that fits counts as consumed.
     pub(crate) fn take(&mut self, lines: u64, max_bytes: u64) -> Result<Taken> {
-        // One byte over the budget shows whether the last line ends within it.
-        let room = usize::try_from(max_bytes).unwrap_or(usize::MAX).saturating_add(1);
-        let target = self.breaks.saturating_add(lines);
+        let room = room(max_bytes);
+        let (start, target) = (self.chunks.position(), self.breaks.saturating_add(lines));
         let mut raw = Vec::new();
         while raw.len() < room {
             let left = target - self.breaks;
-            let chunk = self.chunks.fill()?;
+            let chunk = self.fill_window(room - raw.len())?;
             if chunk.is_empty() {
-                return Ok(Taken::all(raw));
+                let at_horizon = self.at_horizon();
+                return Ok(if at_horizon { Taken::whole(start, raw, Ended::Horizon) } else { Taken::all(start, raw) });
             }
             let chunk = &chunk[..chunk.len().min(room - raw.len())];
             let (bytes, found) = up_to_break(chunk, left);
@@ -176,26 +188,121 @@ impl<'a> Lines<'a> {
             self.consume(bytes, found);
             if found == left {
                 raw.pop();
-                return Ok(Taken { raw, lines, ended: Ended::Lines });
+                return Ok(Taken { raw, start, lines, terminated: true, ended: Ended::Lines });
             }
         }
-        Ok(Taken::fitting(raw))
+        Ok(Taken::whole(start, raw, Ended::Bytes))
     }
 
-    /// Counts the rest: the number of all lines, and whether the last one has a line break.
-    pub(crate) fn count_rest(&mut self) -> Result<(u64, bool)> {
+    /// The last `lines` lines of `totals`, or as many of them as are at most `max_bytes` with one for each break between them; none when
+    /// the last one is longer. Counting must have come to the end.
+    pub(crate) fn take_last(&mut self, lines: u64, max_bytes: u64, totals: Totals, text_start: u64) -> Result<Taken> {
+        if totals.lines == 0 {
+            return Ok(Taken::all(text_start, Vec::new()));
+        }
+        let end = self.chunks.end().offset() - u64::from(totals.terminated);
+        // One byte over the budget shows whether the first line starts within it.
+        let start = end.saturating_sub(max_bytes.saturating_add(1)).max(text_start);
+        let mut raw = self.bytes(start, end)?;
+        let (from, ended) = match memrchr_iter(b'\n', &raw).nth(to_usize(lines - 1, usize::MAX)) {
+            Some(before) => (before + 1, Ended::Lines),
+            None if start == text_start && to_u64(raw.len()) <= max_bytes => (0, Ended::File),
+            None => (memchr(b'\n', &raw).map_or(raw.len() + 1, |before| before + 1), Ended::Bytes),
+        };
+        // Not one line where nothing fits, else one more than there are breaks.
+        let lines = raw.get(from..).map_or(0, |raw| count_breaks(raw) + 1);
+        raw.drain(..from.min(raw.len()));
+        Ok(Taken { start: start + to_u64(from), raw, lines, terminated: totals.terminated, ended })
+    }
+
+    /// The bytes of a part, as far as the source has them.
+    fn bytes(&mut self, start: u64, end: u64) -> Result<Vec<u8>> {
+        self.chunks.seek(start);
+        let room = to_usize(end - start, usize::MAX);
+        let mut raw = Vec::new();
+        while raw.len() < room {
+            let chunk = self.chunks.fill_at_most(room - raw.len())?;
+            if chunk.is_empty() {
+                break;
+            }
+            let count = chunk.len().min(room - raw.len());
+            reserve(&mut raw, count, room);
+            raw.extend_from_slice(&chunk[..count]);
+            self.chunks.consume(count);
+        }
+        Ok(raw)
+    }
+
+    /// Whether the file is known to have nothing from this place on. What was consumed may go beyond it.
+    pub(crate) fn is_end(&mut self, place: Place) -> Result<bool> {
+        Ok(match self.chunks.end() {
+            End::File(end) => place.offset >= end,
+            End::Horizon(_) => false,
+            End::Unknown { .. } => {
+                self.chunks.position() <= place.offset && self.chunks.fill()?.is_empty() && !self.at_horizon()
+            }
+        })
+    }
+
+    /// Counts what is left of the file.
+    pub(crate) fn count_rest(&mut self) -> Result<Count> {
+        if let Some(totals) = self.memo.totals() {
+            return Ok(Count::All(totals));
+        }
+        if let Some(last) = self.memo.last().filter(|last| last.offset > self.chunks.position()) {
+            self.go_to(last);
+        }
+        let left = self.chunks.end().offset().saturating_sub(self.chunks.position());
+        if !matches!(self.chunks.end(), End::Unknown { .. }) && left >= count::MIN_BYTES {
+            self.count_in_slots()?;
+        }
         loop {
-            let chunk = self.chunks.fill()?;
+            let chunk = self.fill()?;
             if chunk.is_empty() {
                 break;
             }
             let (bytes, breaks) = (chunk.len(), count_breaks(chunk));
             self.consume(bytes, breaks);
         }
+        Ok(self.counted())
+    }
+
+    /// Counts almost all that is left; the last chunk stays for whoever wants to know how the file ends.
+    fn count_in_slots(&mut self) -> Result<()> {
+        let (source, stop) = (self.chunks.source, self.chunks.stop);
+        let end = self.chunks.end().offset() - to_u64(CHUNK_BYTES);
+        let mut place = Place { offset: self.chunks.position(), breaks: self.breaks };
+        let bytes = self.memo.spacing().unwrap_or_else(|| spacing(end));
+        let slots = Slots { source, range: place.offset..end, bytes };
+        for breaks in slots.count(self.chunks.lend_buffer(), stop)? {
+            self.memo.record(place);
+            place = Place { offset: (place.offset + bytes).min(end), breaks: place.breaks + breaks };
+            self.go_to(place);
+        }
+        Ok(())
+    }
+
+    fn counted(&mut self) -> Count {
         let terminated = self.last == Some(b'\n');
         let open = u64::from(self.last.is_some() && !terminated);
-        Ok((self.breaks + open, terminated))
+        if self.at_horizon() {
+            // The file goes on, so behind the last line break another line starts.
+            return Count::AtLeast(self.breaks + 1);
+        }
+        let totals = Totals { lines: self.breaks + open, terminated };
+        self.memo.complete(totals);
+        Count::All(totals)
     }
+
+    /// The next window is likely to start here.
+    pub(crate) fn go_on_from(&mut self, cursor: Place) {
+        self.memo.go_on_from(cursor);
+    }
+}
+
+/// One byte over the budget shows whether the last line ends within it.
+pub(crate) fn room(max_bytes: u64) -> usize {
+    to_usize(max_bytes, usize::MAX).saturating_add(1)
 }
 
 /// Makes room for `bytes` more: twice the room as it is, so that copying stays linear, and never more than `most` in all.
@@ -212,27 +319,27 @@ fn up_to_break(chunk: &[u8], wanted: u64) -> (usize, u64) {
     if found < wanted {
         return (chunk.len(), found);
     }
-    let before = usize::try_from(wanted - 1).unwrap_or(usize::MAX);
+    let before = to_usize(wanted - 1, usize::MAX);
     let end = memchr_iter(b'\n', chunk).nth(before).map_or(chunk.len(), |index| index + 1);
     (end, wanted)
 }
 
 impl Taken {
-    /// Everything up to the end of the file fits.
-    fn all(mut raw: Vec<u8>) -> Self {
+    /// Everything up to the end of the file.
+    fn all(start: u64, mut raw: Vec<u8>) -> Self {
         let terminated = raw.last() == Some(&b'\n');
         let lines = if raw.is_empty() { 0 } else { count_breaks(&raw) + u64::from(!terminated) };
         if terminated {
             raw.pop();
         }
-        Self { raw, lines, ended: Ended::File { terminated } }
+        Self { raw, start, lines, terminated, ended: Ended::File }
     }
 
-    /// The whole lines in one byte more than the budget. So a line break in the last byte ends a line that just fits.
-    fn fitting(mut raw: Vec<u8>) -> Self {
+    /// The whole lines of what was read where the last line may go on.
+    fn whole(start: u64, mut raw: Vec<u8>, ended: Ended) -> Self {
         let end = memrchr(b'\n', &raw);
         raw.truncate(end.unwrap_or(0));
         let lines = end.map_or(0, |_| count_breaks(&raw) + 1);
-        Self { raw, lines, ended: Ended::Bytes }
+        Self { raw, start, lines, terminated: true, ended }
     }
 }

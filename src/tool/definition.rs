@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{NAME, ReadTool};
 use crate::display::ByteCount;
-use crate::window::Limits;
+use crate::limits::Limits;
 
 /// The form in which an API takes a tool definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Definition {
     /// The definition of a tool with these limits.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        let (max_lines, max_bytes) = limits.budgets();
+        let (max_lines, max_bytes) = (limits.lines(), limits.bytes());
         Self {
             description: format!(
                 "Read a text file inside the allowed directory. The answer has whole lines of text, at most {max_lines} lines and \

@@ -12,7 +12,7 @@ use crate::error::{Error, Request, Result};
 use crate::window::{Cut, LineEnds};
 
 /// The fields of a request.
-const FIELDS: &str = "path, offset and limit";
+const FIELDS: &str = "path, offset, limit, tail and if_version";
 
 /// What models trained on other tools call `path`.
 const PATH_ALIASES: [&str; 3] = ["file_path", "filePath", "file"];
@@ -59,6 +59,8 @@ impl ReadRequest {
         match name {
             "offset" => self.offset = Some(integer(name, value)?),
             "limit" => self.limit = Some(integer(name, value)?),
+            "tail" => self.tail = Some(integer(name, value)?),
+            "if_version" => self.if_version = Some(string(name, value)?),
             _ => {
                 let name = Shown(name);
                 return Err(Error::invalid(format!(
@@ -97,6 +99,11 @@ fn path_of(fields: &Fields<'_>) -> Result<(&'static str, String)> {
             Err(Error::invalid(format!("{name} must be a string, found {}", found(other.map(|(value, _)| value)))))
         }
     }
+}
+
+fn string(field: &str, value: &RawValue) -> Result<String> {
+    serde_json::from_str(value.get())
+        .map_err(|_| Error::invalid(format!("{field} must be a string, found {}", found(Some(value)))))
 }
 
 fn integer(field: &str, value: &RawValue) -> Result<u64> {
@@ -203,7 +210,7 @@ impl ReadOutput {
             "truncatedBy": window.cut.map(|cut| match cut {
                 Cut::Limit => "limit",
                 Cut::Lines => "lines",
-                Cut::Bytes { .. } => "bytes",
+                Cut::Bytes { .. } | Cut::Scan { .. } => "bytes",
             }),
             "nextOffset": window.next_offset(),
             "bytes": window.text.len(),
@@ -219,6 +226,8 @@ impl ReadOutput {
             }),
             "finalNewline": window.final_newline,
             "links": self.links,
+            "version": self.version.to_string(),
+            "changedDuringRead": window.changed_during_read,
         })
     }
 }

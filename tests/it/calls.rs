@@ -6,14 +6,14 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use capread::{Limits, ReadRequest, ReadTool, Resolver, Root};
+use capread::{ReadRequest, ReadTool, Resolver, Root};
 use nix::libc::{self, c_long, user_regs_struct};
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::support::Tree;
+use crate::support::{Shared, Tree};
 use crate::world::{again, is_alone};
 
 /// A system call, and the path that it names.
@@ -24,7 +24,7 @@ struct Call {
 }
 
 /// Number, name, and which argument is a path.
-const CALLS: [(c_long, &str, Option<usize>); 19] = [
+const CALLS: [(c_long, &str, Option<usize>); 18] = [
     (libc::SYS_openat2, "openat2", Some(1)),
     (libc::SYS_openat, "openat", Some(1)),
     (libc::SYS_readlinkat, "readlinkat", Some(1)),
@@ -38,7 +38,6 @@ const CALLS: [(c_long, &str, Option<usize>); 19] = [
     (libc::SYS_close, "close", None),
     (libc::SYS_fcntl, "fcntl", None),
     (libc::SYS_geteuid, "geteuid", None),
-    (libc::SYS_getpid, "getpid", None),
     // Those of the allocator.
     (libc::SYS_brk, "brk", None),
     (libc::SYS_mmap, "mmap", None),
@@ -167,11 +166,6 @@ fn names(calls: &[Call]) -> Vec<&'static str> {
     names
 }
 
-/// Likewise without the question which process this is. It is no call to a file system, and costs next to nothing.
-fn names_but_getpid(calls: &[Call]) -> Vec<&'static str> {
-    names(calls).into_iter().filter(|name| *name != "getpid").collect()
-}
-
 const DEPTHS: [usize; 2] = [1, 24];
 
 fn path_of_depth(depth: usize) -> String {
@@ -181,8 +175,8 @@ fn path_of_depth(depth: usize) -> String {
 /// Section 20 of the contract.
 const MOST_CALLS: usize = 8;
 
-/// The whole path and a look, the same file opened for reading and a look, and its bytes.
-const BY_THE_KERNEL: [&str; 7] = ["openat2", "fstat", "openat", "fstat", "close", "pread64", "close"];
+/// The whole path and a look, the same file opened for reading and a look, its bytes, and whether it is still as it was.
+const BY_THE_KERNEL: [&str; 8] = ["openat2", "fstat", "openat", "fstat", "close", "pread64", "fstat", "close"];
 
 #[test]
 fn a_small_read_takes_at_most_eight_calls_at_any_depth() {
@@ -207,7 +201,7 @@ fn a_small_read_takes_at_most_eight_calls_at_any_depth() {
     let Some(sections) = recorded("calls::a_small_read_takes_at_most_eight_calls_at_any_depth", read) else { return };
     assert_eq!(sections.len(), DEPTHS.len() * ways.len() * 3);
     for calls in &sections {
-        assert_eq!(names_but_getpid(calls), BY_THE_KERNEL, "{calls:?}");
+        assert_eq!(names(calls), BY_THE_KERNEL, "{calls:?}");
         assert!(names(calls).len() <= MOST_CALLS, "{calls:?}");
     }
 }
@@ -230,14 +224,15 @@ fn a_walk_takes_two_calls_and_a_close_for_each_component() {
     let Some(sections) = recorded(name, read) else { return };
     for (depth, calls) in DEPTHS.into_iter().zip(&sections) {
         let steps = ["openat", "fstat"].repeat(depth);
-        let expected = [steps, vec!["openat", "fstat"], vec!["close"; depth], vec!["pread64", "close"]].concat();
-        let mut found = names_but_getpid(calls);
+        let expected =
+            [steps, vec!["openat", "fstat"], vec!["close"; depth], vec!["pread64", "fstat", "close"]].concat();
+        let mut found = names(calls);
         // In which order handles are closed says nothing.
         found.sort_unstable();
         let mut sorted = expected.clone();
         sorted.sort_unstable();
         assert_eq!(found, sorted, "{calls:?}");
-        assert_eq!(names_but_getpid(calls)[..2 * depth + 2], expected[..2 * depth + 2], "{calls:?}");
+        assert_eq!(names(calls)[..2 * depth + 2], expected[..2 * depth + 2], "{calls:?}");
     }
 }
 
@@ -348,11 +343,12 @@ fn a_stopped_read_makes_no_further_call() {
     let read = || {
         let tree = Tree::new(&[]);
         tree.file("f", "a line\n".repeat(100_000).as_bytes());
-        let tool = ReadTool::new(tree.root()).with_limits(Limits::default());
         let request = ReadRequest::new("f").limit(1);
-        tool.call(&request, &|| false).unwrap();
+        tree.tool().call(&request, &|| false).unwrap();
         for chunks in [0_u64, 1, 5] {
-            let left = std::cell::Cell::new(chunks + 3);
+            // One that knows nothing of the file yet.
+            let tool = ReadTool::new(tree.root());
+            let left = Shared::new(chunks + 2);
             let stop = || left.replace(left.get().saturating_sub(1)) == 0;
             assert_eq!(record(|| tool.call(&request, &stop)).unwrap_err().code(), "cancelled");
         }

@@ -5,12 +5,14 @@
 
 mod calls;
 mod fence;
+mod index;
 mod modes;
 mod mounts;
 #[cfg(feature = "policy")]
 mod policy;
 mod races;
 mod roots;
+mod scan;
 mod schedules;
 mod special_files;
 mod suggest;

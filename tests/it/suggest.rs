@@ -1,13 +1,12 @@
 //! What a read says that may have been meant, where nothing is.
 
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use capread::{Error, ReadRequest, ReadTool, Roots};
 
-use crate::support::{Tree, assert_fails, root_at, without_privileges};
+use crate::support::{Shared, Tree, assert_fails, root_at, without_privileges};
 use crate::world::{mode, proc};
 
 /// One line of a table: a tree, and what must be suggested there for some requests.
@@ -334,7 +333,7 @@ fn can_be_stopped_while_it_looks() {
         tree.file(&format!("d/file{number:04}"), b"");
     }
     let asked = |request: &str| {
-        let asked = Cell::new(0);
+        let asked = Shared::new(0);
         let cancel = || {
             asked.set(asked.get() + 1);
             false
@@ -361,7 +360,7 @@ fn can_be_stopped_while_a_policy_is_asked() {
     let policy = capread::Policy::deny(["file.0*"]).unwrap();
     let tool = ReadTool::new(tree.root().with_policy(policy));
     let looks = |at: usize| {
-        let asked = Cell::new(0);
+        let asked = Shared::new(0);
         let cancel = || asked.replace(asked.get() + 1) >= at;
         let error = tool.call(&ReadRequest::new("d/file.x"), &cancel).unwrap_err();
         (error.code(), asked.get())
@@ -375,7 +374,7 @@ fn can_be_stopped_while_a_policy_is_asked() {
 
 #[track_caller]
 fn assert_stops(tree: &Tree, at: usize) {
-    let asked = Cell::new(0);
+    let asked = Shared::new(0);
     let cancel = || asked.replace(asked.get() + 1) >= at;
     let result = tree.tool().call(&ReadRequest::new("d/fill0000"), &cancel);
     assert_fails(result, "cancelled", "Operation aborted");

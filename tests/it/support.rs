@@ -8,12 +8,35 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use capread::{Error, ReadRequest, ReadTool, Root};
 use rustix::fs::{CWD, FileType, Mode};
 use tempfile::TempDir;
 
 use crate::world::{self, assert_passed};
+
+/// A [`std::cell::Cell`] that threads may share, such as a flag that a read asks.
+#[derive(Debug, Default)]
+pub(crate) struct Shared<T>(Mutex<T>);
+
+impl<T: Copy> Shared<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    pub(crate) fn get(&self) -> T {
+        *self.0.lock().unwrap()
+    }
+
+    pub(crate) fn set(&self, value: T) {
+        *self.0.lock().unwrap() = value;
+    }
+
+    pub(crate) fn replace(&self, value: T) -> T {
+        std::mem::replace(&mut *self.0.lock().unwrap(), value)
+    }
+}
 
 /// The root's name inside the temporary directory, so `../app/f` leaves it and comes back.
 const ROOT: &str = "app";

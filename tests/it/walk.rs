@@ -1,6 +1,6 @@
 //! What links, directories and permissions make of a path.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -17,7 +17,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use crate::support::{
-    Row, Tree, assert_fails, check, check_in, missing, no_permission, outside, root_at, special, text,
+    Row, Shared, Tree, assert_fails, check, check_in, missing, no_permission, outside, root_at, special, text,
     too_many_components, too_many_links, without_privileges,
 };
 use crate::world::{BY_THE_KERNEL, asked, by_the_kernel_then_the_walk, by_the_walk, had, is_root, mode, proc};
@@ -398,7 +398,7 @@ fn asks_whether_to_stop_between_components() {
         let root = tree.root().with_resolver(resolver);
         assert_eq!(asked(&root, request), count, "{resolver:?} {request}");
         for cancelled in 0..count {
-            let asked = Cell::new(0);
+            let asked = Shared::new(0);
             let cancel = || asked.replace(asked.get() + 1) >= cancelled;
             assert_fails(root.open_cancellable(request, &cancel), "cancelled", "Operation aborted");
             assert_eq!(asked.get(), cancelled + 1, "{resolver:?} {request}: it went on");

@@ -1,16 +1,16 @@
 //! Windows at the boundaries of the contract.
 
-use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use capread::{Cut, Error, ErrorKind, Limits, LineEnds, ReadAt, ReadRequest, Result, Selection, Window};
 use rstest::rstest;
 
-use crate::support::{Tree, assert_fails};
+use crate::support::{Shared, Tree, assert_fails};
 
 const EIO: i32 = 5;
 const EAGAIN: i32 = 11;
@@ -23,11 +23,11 @@ struct Source {
     /// Most bytes that one read gives; 0 is no bound.
     part: usize,
     /// Reads from this byte on fail, with this error.
-    fault: Cell<Option<(u64, i32)>>,
+    fault: Mutex<Option<(u64, i32)>>,
     /// Set by this read, counted from 1.
     cancel_at: Option<(usize, AtomicBool)>,
-    reads: Cell<usize>,
-    served: Cell<usize>,
+    reads: AtomicUsize,
+    served: AtomicUsize,
 }
 
 impl Source {
@@ -42,23 +42,31 @@ impl Source {
     fn part(self, part: usize) -> Self {
         Self { part, ..self }
     }
+
+    fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, fault: Option<(u64, i32)>) {
+        *self.fault.lock().unwrap() = fault;
+    }
 }
 
 impl ReadAt for Source {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.reads.set(self.reads.get() + 1);
+        let reads = self.reads.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some((at, flag)) = &self.cancel_at {
-            flag.fetch_or(self.reads.get() >= *at, Ordering::Relaxed);
+            flag.fetch_or(reads >= *at, Ordering::Relaxed);
         }
         let part = if self.part == 0 { buffer.len() } else { self.part.min(buffer.len()) };
         let mut count = self.bytes.as_slice().read_at(&mut buffer[..part], offset)?;
-        if let Some((at, errno)) = self.fault.get() {
+        if let Some((at, errno)) = *self.fault.lock().unwrap() {
             if offset >= at {
                 return Err(io::Error::from_raw_os_error(errno));
             }
             count = count.min(usize::try_from(at - offset).unwrap());
         }
-        self.served.set(self.served.get() + count);
+        self.served.fetch_add(count, Ordering::Relaxed);
         Ok(count)
     }
 
@@ -180,9 +188,9 @@ fn numbers(last: u64) -> String {
 #[case::mark_in_the_middle("one\n\u{feff}two", "one\n\u{feff}two", 2)]
 fn a_line_ends_at_a_newline_and_nowhere_else(#[case] file: &str, #[case] text: &str, #[case] total: u64) {
     let window = window(file.as_bytes(), ALL).unwrap();
-    assert_eq!((window.text.as_str(), window.total_lines), (text, total));
+    assert_eq!((window.text.as_str(), window.total_lines), (text, Some(total)));
     assert_eq!((window.start_line, window.end_line, window.cut), (1, total, None));
-    assert_eq!((window.bom, window.final_newline), (file.starts_with('\u{feff}'), file.ends_with('\n')));
+    assert_eq!((window.bom, window.final_newline), (file.starts_with('\u{feff}'), Some(file.ends_with('\n'))));
     assert_eq!((window.to_string().as_str(), window.continuation(), window.next_offset()), (text, None, None));
     assert_eq!(window.replacements, 0);
 }
@@ -339,7 +347,11 @@ fn decides_that_a_line_is_too_long_without_reading_it_to_its_end() {
             let error = ALL.max_bytes(max_bytes).of(&source).unwrap_err();
             assert_eq!(error.kind(), &ErrorKind::LineTooLong { line: 1, max_bytes });
             let enough = usize::try_from(max_bytes).unwrap() + 64 * 1024;
-            assert!(source.served.get() <= enough, "{} bytes for a budget of {max_bytes}", source.served.get());
+            assert!(
+                source.served.load(Ordering::Relaxed) <= enough,
+                "{} bytes for a budget of {max_bytes}",
+                source.served.load(Ordering::Relaxed)
+            );
         }
     }
 }
@@ -409,7 +421,7 @@ fn a_nul_in_the_first_8192_bytes_is_no_text() {
     is_binary(&with_nul_at(8191), ALL.from(9));
     is_binary(&with_nul_at(8191), ALL.max_bytes(1));
     let text = window(&with_nul_at(8192), ALL).unwrap();
-    assert_eq!((text.text.len(), text.total_lines, text.controls, text.replacements), (9000, 2, 1, 0));
+    assert_eq!((text.text.len(), text.total_lines, text.controls, text.replacements), (9000, Some(2), 1, 0));
     // The mark is a part of the file's first bytes.
     let marked = |at: usize| [b"\xef\xbb\xbf", &with_nul_at(at)[..]].concat();
     is_binary(&marked(8188), ALL);
@@ -461,14 +473,14 @@ fn line_ends_and_controls_are_those_of_the_window() {
     ] {
         let read = window(file, ALL.from(line).limit(1)).unwrap();
         assert_eq!((read.text.as_str(), read.line_ends, read.controls), (text, line_ends, controls), "line {line}");
-        assert!(!read.final_newline);
+        assert_eq!(read.final_newline, Some(false));
     }
     // Cut by bytes: the last line has a break all the same.
     let cut = window(file, ALL.max_bytes(2)).unwrap();
     assert_eq!((cut.text.as_str(), cut.line_ends, cut.controls), ("a\r", Some(LineEnds::CrLf), 0));
     // Whether the file ends with a break is known wherever the window is.
-    assert!(window(b"a\nb\n", ALL.limit(1)).unwrap().final_newline);
-    assert!(!window(b"a\nb", ALL.limit(1)).unwrap().final_newline);
+    assert_eq!(window(b"a\nb\n", ALL.limit(1)).unwrap().final_newline, Some(true));
+    assert_eq!(window(b"a\nb", ALL.limit(1)).unwrap().final_newline, Some(false));
 }
 
 #[test]
@@ -476,11 +488,11 @@ fn reads_a_small_file_of_known_size_at_once() {
     for length in [1, 100, 8192, 65536] {
         let source = Source::sized(&vec![b'x'; length]);
         ALL.max_bytes(1 << 20).of(&source).unwrap();
-        assert_eq!(source.reads.get(), 1, "{length} bytes");
+        assert_eq!(source.reads(), 1, "{length} bytes");
     }
     let empty = Source::sized(b"");
-    assert_eq!(ALL.of(&empty).unwrap().total_lines, 0);
-    assert_eq!(empty.reads.get(), 0);
+    assert_eq!(ALL.of(&empty).unwrap().total_lines, Some(0));
+    assert_eq!(empty.reads(), 0);
 }
 
 #[test]
@@ -489,7 +501,7 @@ fn takes_the_size_for_a_bound_and_not_for_a_promise() {
     assert_eq!(ALL.of(&shorter).unwrap().to_string(), "a\nb\nc");
     let longer = Source { size: Some(4), ..Source::new(b"a\nb\nc\nd") };
     let read = ALL.of(&longer).unwrap();
-    assert_eq!((read.text.as_str(), read.total_lines, read.final_newline), ("a\nb", 2, true));
+    assert_eq!((read.text.as_str(), read.total_lines, read.final_newline), ("a\nb", Some(2), Some(true)));
 }
 
 #[test]
@@ -502,7 +514,8 @@ fn reads_a_file_as_it_was_when_it_was_opened() {
     fs::remove_file(tree.at("g")).unwrap();
     for (file, text, total) in [(&grown, "IN: one\ntwo", 2), (&shrunk, "IN: one", 1)] {
         let read = file.window(Selection::default(), &Limits::default(), &|| false).unwrap();
-        assert_eq!((read.text.as_str(), read.total_lines), (text, total));
+        assert_eq!((read.text.as_str(), read.total_lines), (text, Some(total)));
+        assert!(read.changed_during_read);
     }
     assert_eq!((grown.size(), grown.links(), shrunk.size()), (12, 1, 18));
 }
@@ -516,7 +529,7 @@ fn makes_no_read_when_it_is_cancelled_before() {
         "cancelled",
         "Operation aborted",
     );
-    assert_eq!(source.reads.get(), 0);
+    assert_eq!(source.reads(), 0);
     let tree = Tree::new(&["f"]);
     let file = tree.root().open("f").unwrap();
     assert_fails(file.window(Selection::default(), &Limits::default(), &flag), "cancelled", "Operation aborted");
@@ -534,7 +547,7 @@ fn ends_within_one_more_read_when_it_is_cancelled() {
             let flag = &source.cancel_at.as_ref().unwrap().1;
             let read = Window::read(&source, ask.selection(), &ask.limits(), flag);
             assert_fails(read, "cancelled", "Operation aborted");
-            assert!(source.reads.get() <= at + 1, "{} reads, cancelled in read {at}: {ask:?}", source.reads.get());
+            assert!(source.reads() <= at + 1, "{} reads, cancelled in read {at}: {ask:?}", source.reads());
         }
     }
 }
@@ -542,7 +555,7 @@ fn ends_within_one_more_read_when_it_is_cancelled() {
 #[test]
 fn asks_whether_to_stop_for_every_64_kib_of_a_long_line() {
     for source in [Source::new(&vec![b'x'; 1 << 20]), Source::sized(&vec![b'x'; 1 << 20])] {
-        let asked = Cell::new(0);
+        let asked = Shared::new(0);
         let cancel = || {
             asked.set(asked.get() + 1);
             false
@@ -550,10 +563,10 @@ fn asks_whether_to_stop_for_every_64_kib_of_a_long_line() {
         let limits = ALL.max_bytes(1 << 30).limits();
         assert_eq!(Window::read(&source, Selection::default(), &limits, &cancel).unwrap().text.len(), 1 << 20);
         assert!(
-            asked.get() >= 16 && asked.get() >= source.reads.get(),
+            asked.get() >= 16 && asked.get() >= source.reads(),
             "{} times for {} reads",
             asked.get(),
-            source.reads.get()
+            source.reads()
         );
     }
 }
@@ -564,7 +577,7 @@ fn a_deadline_of_zero_has_passed() {
     let limits = Limits::default().deadline(Duration::ZERO);
     let read = Window::read(&source, Selection::default(), &limits, &|| false);
     assert_fails(read, "deadline", "Read took longer than 0 s");
-    assert_eq!(source.reads.get(), 0);
+    assert_eq!(source.reads(), 0);
     // A cancelled read is a cancelled read, however late it is.
     let read = Window::read(&source, Selection::default(), &limits, &|| true);
     assert_fails(read, "cancelled", "Operation aborted");
@@ -596,12 +609,12 @@ fn reports_a_fault_wherever_it_is_and_reads_again_after_it() {
     for at in [0, 1, 8191, 8192, 65535, 65536, 100_000, size - 1] {
         for ask in [ALL, ALL.from(30_000), ALL.from(60_000)] {
             let source = Source::new(lines.as_bytes());
-            source.fault.set(Some((at, EIO)));
+            source.fail(Some((at, EIO)));
             let error = ask.of(&source).unwrap_err();
             assert_eq!((error.code(), error.raw_os_error()), ("io", Some(EIO)), "at byte {at}");
             assert_eq!(error.to_string(), "Cannot read file: Input/output error");
             assert!(std::error::Error::source(&error).is_some());
-            source.fault.set(None);
+            source.fail(None);
             assert_eq!(
                 ask.of(&source).map_err(|error| error.code()),
                 ask.of(&lines.as_bytes()).map_err(|error| error.code())
@@ -610,17 +623,17 @@ fn reports_a_fault_wherever_it_is_and_reads_again_after_it() {
     }
     // A fault behind what is known to be the end is none.
     let source = Source::sized(b"one\n");
-    source.fault.set(Some((4, EIO)));
+    source.fail(Some((4, EIO)));
     assert_eq!(ALL.of(&source).unwrap().text, "one");
 }
 
 #[test]
 fn a_read_that_would_block_is_busy() {
     let source = Source::new(b"one\ntwo\n");
-    source.fault.set(Some((4, EAGAIN)));
+    source.fail(Some((4, EAGAIN)));
     let error = ALL.of(&source).unwrap_err();
     assert_eq!((error.code(), error.raw_os_error()), ("busy", Some(EAGAIN)));
     assert_eq!(error.to_string(), "File is busy: file");
-    source.fault.set(None);
+    source.fail(None);
     assert_eq!(ALL.of(&source).unwrap().text, "one\ntwo");
 }

@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use capread::{Cut, ErrorKind, Limits, LineEnds, ReadAt, Selection, Window};
+use capread::{Continuation, Cut, ErrorKind, Limits, LineEnds, ReadAt, Selection, Window};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -12,14 +13,24 @@ use proptest::test_runner::TestRunner;
 struct Parts {
     bytes: Vec<u8>,
     sizes: Vec<usize>,
-    next: Cell<usize>,
+    next: Shared,
     knows_size: bool,
+}
+
+/// How many reads there were.
+#[derive(Debug, Default)]
+struct Shared(AtomicUsize);
+
+impl Clone for Shared {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl ReadAt for Parts {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let part = self.sizes[self.next.get() % self.sizes.len()].min(buffer.len());
-        self.next.set(self.next.get() + 1);
+        let next = self.next.0.fetch_add(1, Ordering::Relaxed);
+        let part = self.sizes[next % self.sizes.len()].min(buffer.len());
         self.bytes.as_slice().read_at(&mut buffer[..part], offset)
     }
 
@@ -31,18 +42,38 @@ impl ReadAt for Parts {
 /// What a read is asked for.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
-    offset: u64,
+    from: Start,
     limit: Option<u64>,
     max_lines: u64,
     max_bytes: u64,
+    max_scan_bytes: u64,
+    counts_rest: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Start {
+    Line(u64),
+    Last(u64),
 }
 
 impl Ask {
-    fn of(self, source: &dyn ReadAt) -> Result<Window, ErrorKind> {
-        let selection = Selection::from_line(self.offset).unwrap();
-        let selection = self.limit.map_or(selection, |limit| selection.limit(limit).unwrap());
+    fn selection(self) -> Selection {
+        let selection = match self.from {
+            Start::Line(offset) => Selection::from_line(offset),
+            Start::Last(lines) => Selection::tail(lines),
+        };
+        let selection = selection.unwrap();
+        self.limit.map_or(selection, |limit| selection.limit(limit).unwrap())
+    }
+
+    fn limits(self) -> Limits {
         let limits = Limits::default().max_lines(self.max_lines).unwrap().max_bytes(self.max_bytes).unwrap();
-        Window::read(source, selection, &limits, &|| false).map_err(|error| error.kind().clone())
+        let limits = limits.max_scan_bytes(self.max_scan_bytes).unwrap();
+        if self.counts_rest { limits } else { limits.no_total() }
+    }
+
+    fn of(self, source: &dyn ReadAt) -> Result<Window, ErrorKind> {
+        Window::read(source, self.selection(), &self.limits(), &|| false).map_err(|error| error.kind().clone())
     }
 }
 
@@ -52,24 +83,26 @@ struct Facts {
     text: String,
     start_line: u64,
     end_line: u64,
-    total_lines: u64,
+    total_lines: Option<u64>,
+    known_lines: u64,
     cut: Option<Cut>,
     next_offset: Option<u64>,
     bom: bool,
     replacements: u64,
     controls: u64,
     line_ends: Option<LineEnds>,
-    final_newline: bool,
+    final_newline: Option<bool>,
 }
 
 impl From<Window> for Facts {
     fn from(window: Window) -> Self {
         Self {
-            next_offset: window.continuation().map(|hint| hint.next_offset()),
+            next_offset: window.next_offset(),
             text: window.text,
             start_line: window.start_line,
             end_line: window.end_line,
             total_lines: window.total_lines,
+            known_lines: window.known_lines,
             cut: window.cut,
             bom: window.bom,
             replacements: window.replacements,
@@ -88,55 +121,135 @@ struct NaiveFile {
 
 struct NaiveLine {
     text: String,
+    bytes: u64,
     replacements: u64,
     has_break: bool,
 }
 
-/// Sections 7 and 8 of the contract on a file that is all in memory.
+/// Sections 7 to 9 of the contract on a file that is all in memory.
 fn naive(file: &[u8], size: Option<u64>, ask: Ask) -> Result<Facts, ErrorKind> {
-    let NaiveFile { bom, lines } = naive_lines(file, size)?;
-    let total_lines = lines.len() as u64;
-    let empty = lines.is_empty() && ask.offset == 1;
-    if ask.offset > total_lines && !empty {
-        return Err(ErrorKind::OffsetBeyondEnd { offset: ask.offset, total: total_lines });
+    let horizon = usize::try_from(ask.max_scan_bytes).unwrap_or(usize::MAX);
+    let (visible, goes_on) = (&file[..file.len().min(horizon)], file.len() > horizon);
+    let NaiveFile { bom, mut lines } = naive_lines(visible, size)?;
+    // Of a line that goes on nobody knows the end.
+    let open = lines.pop_if(|line| goes_on && !line.has_break);
+    let facts = match ask.from {
+        Start::Line(offset) => naive_forward(&lines, open.as_ref(), goes_on, offset, ask),
+        Start::Last(_) if goes_on => Err(ErrorKind::ScanLimit { line: None, max_scan_bytes: ask.max_scan_bytes }),
+        Start::Last(count) => naive_backward(&lines, count, ask),
+    };
+    facts.map(|facts| Facts { bom, ..facts })
+}
+
+fn naive_forward(
+    lines: &[NaiveLine],
+    open: Option<&NaiveLine>,
+    goes_on: bool,
+    offset: u64,
+    ask: Ask,
+) -> Result<Facts, ErrorKind> {
+    let total = lines.len() as u64;
+    let beyond = ErrorKind::ScanLimit { line: Some(offset), max_scan_bytes: ask.max_scan_bytes };
+    let too_long = ErrorKind::LineTooLong { line: offset, max_bytes: ask.max_bytes };
+    if offset > total.max(1) || goes_on && offset > total {
+        return Err(match open {
+            Some(open) if offset == total + 1 && open.bytes > ask.max_bytes => too_long,
+            _ if goes_on => beyond,
+            _ => ErrorKind::OffsetBeyondEnd { offset, total },
+        });
     }
-    let selected: Vec<_> = lines
-        .iter()
-        .skip((ask.offset - 1).try_into().unwrap())
-        .take(ask.limit.map_or(usize::MAX, |limit| limit.try_into().unwrap()))
-        .collect();
-    let mut taken: Vec<&NaiveLine> = Vec::new();
-    let mut cut = ask.limit.map(|_| Cut::Limit);
-    for line in selected {
-        let length: usize = taken.iter().map(|line| line.text.len() + 1).sum::<usize>() + line.text.len();
-        if taken.len() as u64 == ask.max_lines {
-            cut = Some(Cut::Lines);
-            break;
-        }
-        if length as u64 > ask.max_bytes {
-            cut = Some(Cut::Bytes { max_bytes: ask.max_bytes });
-            break;
+    let selected = &lines[(offset - 1).try_into().unwrap()..];
+    let wanted = ask.limit.map_or(ask.max_lines, |limit| limit.min(ask.max_lines));
+    let (taken, mut cut) = naive_fitting(selected.iter(), wanted, ask);
+    if taken.is_empty() && total > 0 {
+        return Err(too_long);
+    }
+    let end_line = offset - 1 + taken.len() as u64;
+    if cut.is_none() && (taken.len() as u64) < wanted && goes_on {
+        let bytes = taken.iter().map(|line| line.bytes + 1).sum::<u64>() + open.map_or(0, |open| open.bytes);
+        // Where not even an empty line would fit, the budget is the reason.
+        let is_full = bytes > ask.max_bytes;
+        let (full, beyond) =
+            (Cut::Bytes { max_bytes: ask.max_bytes }, Cut::Scan { max_scan_bytes: ask.max_scan_bytes });
+        cut = Some(if is_full { full } else { beyond });
+    } else if cut.is_none() && (end_line < total || goes_on) {
+        cut = Some(cut_by_count(ask.limit, ask));
+    }
+    let reaches_end = end_line == total && !goes_on;
+    let counted = ask.counts_rest && !goes_on || reaches_end;
+    let known_lines = match (counted, ask.counts_rest) {
+        (true, _) => total,
+        (false, true) => total + 1,
+        (false, false) => end_line + 1,
+    };
+    Ok(Facts {
+        next_offset: cut.filter(|cut| !matches!(cut, Cut::Scan { .. })).map(|_| end_line + 1),
+        total_lines: counted.then_some(total),
+        known_lines,
+        final_newline: counted.then(|| lines.last().is_some_and(|line| line.has_break)),
+        cut,
+        ..Facts::of(offset, &taken)
+    })
+}
+
+fn naive_backward(lines: &[NaiveLine], count: u64, ask: Ask) -> Result<Facts, ErrorKind> {
+    let total = lines.len() as u64;
+    let count = ask.limit.map_or(count, |limit| limit.min(count));
+    let (mut taken, cut) = naive_fitting(lines.iter().rev(), count.min(ask.max_lines), ask);
+    if taken.is_empty() && total > 0 {
+        return Err(ErrorKind::LineTooLong { line: total, max_bytes: ask.max_bytes });
+    }
+    taken.reverse();
+    let start_line = total - taken.len() as u64 + 1;
+    Ok(Facts {
+        next_offset: None,
+        total_lines: Some(total),
+        known_lines: total,
+        final_newline: Some(lines.last().is_some_and(|line| line.has_break)),
+        cut: (start_line > 1).then(|| cut.unwrap_or_else(|| cut_by_count(Some(count), ask))),
+        ..Facts::of(start_line, &taken)
+    })
+}
+
+fn cut_by_count(wanted: Option<u64>, ask: Ask) -> Cut {
+    if wanted.is_some_and(|wanted| wanted <= ask.max_lines) { Cut::Limit } else { Cut::Lines }
+}
+
+/// The first lines that fit, and whether the bytes were the reason that there are no more.
+fn naive_fitting<'a>(
+    lines: impl Iterator<Item = &'a NaiveLine>,
+    most: u64,
+    ask: Ask,
+) -> (Vec<&'a NaiveLine>, Option<Cut>) {
+    let (mut taken, mut length) = (Vec::new(), 0);
+    for line in lines.take(most.try_into().unwrap()) {
+        length += line.text.len() as u64 + u64::from(!taken.is_empty());
+        if length > ask.max_bytes {
+            return (taken, Some(Cut::Bytes { max_bytes: ask.max_bytes }));
         }
         taken.push(line);
     }
-    if taken.is_empty() && !empty {
-        return Err(ErrorKind::LineTooLong { line: ask.offset, max_bytes: ask.max_bytes });
+    (taken, None)
+}
+
+impl Facts {
+    /// What the lines alone tell.
+    fn of(start_line: u64, taken: &[&NaiveLine]) -> Self {
+        Self {
+            text: taken.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n"),
+            start_line,
+            end_line: start_line - 1 + taken.len() as u64,
+            replacements: taken.iter().map(|line| line.replacements).sum(),
+            controls: taken.iter().map(|line| naive_controls(line)).sum(),
+            line_ends: naive_line_ends(taken),
+            total_lines: None,
+            known_lines: 0,
+            cut: None,
+            next_offset: None,
+            bom: false,
+            final_newline: None,
+        }
     }
-    let end_line = ask.offset - 1 + taken.len() as u64;
-    let has_more = end_line < total_lines;
-    Ok(Facts {
-        text: taken.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n"),
-        start_line: ask.offset,
-        end_line,
-        total_lines,
-        cut: cut.filter(|_| has_more),
-        next_offset: has_more.then_some(end_line + 1),
-        bom,
-        replacements: taken.iter().map(|line| line.replacements).sum(),
-        controls: taken.iter().map(|line| naive_controls(line)).sum(),
-        line_ends: naive_line_ends(&taken),
-        final_newline: lines.last().is_some_and(|line| line.has_break),
-    })
 }
 
 fn naive_lines(file: &[u8], size: Option<u64>) -> Result<NaiveFile, ErrorKind> {
@@ -151,6 +264,7 @@ fn naive_lines(file: &[u8], size: Option<u64>) -> Result<NaiveFile, ErrorKind> {
         let content = line.strip_suffix(b"\n").unwrap_or(line);
         NaiveLine {
             text: String::from_utf8_lossy(content).into_owned(),
+            bytes: content.len() as u64,
             replacements: naive_replacements(content),
             has_break: line.ends_with(b"\n"),
         }
@@ -251,7 +365,7 @@ fn source() -> impl Strategy<Value = Parts> {
     (file(), proptest::collection::vec(part, 1..6), any::<bool>()).prop_map(|(bytes, sizes, knows_size)| Parts {
         bytes,
         sizes,
-        next: Cell::new(0),
+        next: Shared::default(),
         knows_size,
     })
 }
@@ -261,13 +375,20 @@ fn ask() -> impl Strategy<Value = Ask> {
     let limit = prop_oneof![1 => Just(None), 2 => number().prop_map(Some)];
     let max_bytes = prop_oneof![10 => 1_u64..40, 3 => 40_u64..20_000, 2 => Just(51200)];
     let max_lines = prop_oneof![3 => number(), 1 => Just(2000)];
-    let offset = prop_oneof![3 => Just(1), 4 => number()];
-    (offset, limit, max_lines, max_bytes).prop_map(|(offset, limit, max_lines, max_bytes)| Ask {
-        offset,
-        limit,
-        max_lines,
-        max_bytes,
-    })
+    let line = prop_oneof![3 => Just(1), 4 => number()];
+    let from = prop_oneof![3 => line.prop_map(Start::Line), 1 => number().prop_map(Start::Last)];
+    let max_scan_bytes = prop_oneof![4 => Just(1 << 34), 1 => 1_u64..60, 1 => 8180_u64..8300, 1 => 65_530_u64..65_800];
+    let counts_rest = prop_oneof![3 => Just(true), 1 => Just(false)];
+    (from, limit, max_lines, max_bytes, max_scan_bytes, counts_rest).prop_map(
+        |(from, limit, max_lines, max_bytes, max_scan_bytes, counts_rest)| Ask {
+            from,
+            limit,
+            max_lines,
+            max_bytes,
+            max_scan_bytes,
+            counts_rest,
+        },
+    )
 }
 
 #[track_caller]
@@ -303,7 +424,9 @@ fn reading_on_by_the_hints_gives_the_file_back() {
         // Few windows, since each counts the whole file.
         let (most_lines, most_bytes) = (lines.len() as u64 / 20, source.bytes.len() as u64 / 20);
         let mut ask = Ask {
-            offset: 1,
+            from: Start::Line(1),
+            max_scan_bytes: 1 << 34,
+            counts_rest: ask.counts_rest,
             limit: ask.limit.map(|limit| limit.max(most_lines)),
             max_lines: ask.max_lines.max(most_lines),
             max_bytes: ask.max_bytes.max(longest).max(most_bytes),
@@ -311,16 +434,16 @@ fn reading_on_by_the_hints_gives_the_file_back() {
         let (mut back, mut windows) = (Vec::new(), 0_u64);
         loop {
             let window = ask.of(&source).map_err(|kind| TestCaseError::fail(format!("{ask:?}: {kind:?}")))?;
-            prop_assert_eq!(window.start_line, ask.offset);
-            prop_assert_eq!(window.next_offset(), window.continuation().map(|hint| hint.next_offset()));
+            prop_assert_eq!(ask.from, Start::Line(window.start_line));
+            prop_assert_eq!(window.next_offset(), window.continuation().as_ref().and_then(Continuation::next_offset));
             if window.end_line > 0 {
                 back.extend(window.text.split('\n').map(str::to_owned));
             }
             prop_assert_eq!(back.len() as u64, window.end_line);
             windows += 1;
             let Some(next) = window.next_offset() else { break };
-            prop_assert!(next > ask.offset, "no progress from {}", ask.offset);
-            ask.offset = next;
+            prop_assert!(next > window.start_line, "no progress from {}", window.start_line);
+            ask.from = Start::Line(next);
         }
         prop_assert_eq!(back, lines.into_iter().map(|line| line.text).collect::<Vec<_>>());
         read.set(read.get() + 1);

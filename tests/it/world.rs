@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
-use std::{cell, env, fs, panic, thread};
+use std::{env, fs, panic, thread};
 
 use capread::{Resolver, Root};
 use nix::libc;
@@ -149,7 +149,7 @@ pub(crate) const fn by_the_kernel_then_the_walk(components: usize) -> usize {
 /// How often the caller is asked whether to stop while `path` is opened, which tells how it was resolved.
 #[track_caller]
 pub(crate) fn asked(root: &Root, path: &str) -> usize {
-    let asked = cell::Cell::new(0);
+    let asked = crate::support::Shared::new(0);
     let cancel = || {
         asked.set(asked.get() + 1);
         false

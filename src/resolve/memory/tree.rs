@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::resolve::Mounts;
 use crate::sys::{self, Errno, Kind, LinkRules, Result, Stat};
+use crate::version::Timestamp;
 
 /// Longest name in bytes, limits.h(0p).
 const NAME_MAX: usize = 255;
@@ -233,7 +234,8 @@ impl Tree {
 impl Tree {
     pub(crate) fn stat(&self, node: NodeId) -> Stat {
         let Node { inode, links, uid, mode, .. } = *self.node(node);
-        Stat { kind: self.kind(node), size: 0, links, device: 1, inode, uid, mode }
+        let never = Timestamp::default();
+        Stat { kind: self.kind(node), size: 0, links, device: 1, inode, uid, mode, modified: never, changed: never }
     }
 
     pub(crate) fn kind(&self, node: NodeId) -> Kind {

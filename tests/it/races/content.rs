@@ -52,12 +52,12 @@ fn judge(text: &str, files: &[String]) -> &'static str {
 fn text(tool: &ReadTool) -> Result<String, String> {
     let output = tool.call(&ReadRequest::new("f"), &|| false).map_err(|error| format!("{error:?}"))?;
     let window = output.window;
-    let bytes = window.text.len() + usize::from(window.final_newline);
+    let bytes = window.text.len() + usize::from(window.final_newline == Some(true));
     // Of a file that was empty when it was opened the size is not believed: procfs says so of files that have content.
     if bytes > usize::try_from(output.file_size).unwrap() && output.file_size > 0 || window.cut.is_some() {
         return Err(format!("{bytes} bytes of {}, {:?}", output.file_size, window.cut));
     }
-    Ok(if window.final_newline { window.text + "\n" } else { window.text })
+    Ok(if window.final_newline == Some(true) { window.text + "\n" } else { window.text })
 }
 
 /// A change to `f`, what a read may get meanwhile, and a reader with a bug that gets something else.

@@ -1,0 +1,141 @@
+//! What earlier scans found of a file: where lines start, sparsely, and how many there are.
+
+use std::sync::Arc;
+
+use super::chunks::{CHUNK_BYTES, to_u64, to_usize};
+
+/// Most places that an index holds, 16 bytes each: 128 KiB, whatever the file's size.
+const MAX_PLACES: u64 = 8192;
+
+/// A byte of the file, and the line breaks before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) offset: u64,
+    pub(crate) breaks: u64,
+}
+
+/// The lines of a whole file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) lines: u64,
+    /// Whether the last one has a line break.
+    pub(crate) terminated: bool,
+}
+
+/// Places from the start of the text up to where scans have come, at least [`spacing`] bytes apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    spacing: u64,
+    /// Ascending in both fields. The first is where the text starts, behind a byte order mark; empty until the file has been looked at.
+    places: Vec<Place>,
+    /// The most that there can be.
+    most: usize,
+    /// Once a scan has reached the end.
+    totals: Option<Totals>,
+}
+
+impl Index {
+    fn new(size: u64) -> Self {
+        let spacing = spacing(size);
+        // One more than there are gaps, and a last gap that is shorter.
+        Self { spacing, places: Vec::new(), most: to_usize(size / spacing + 2, usize::MAX), totals: None }
+    }
+
+    /// Room is made by doubling it, but for no more places than there can be.
+    fn push(&mut self, place: Place) {
+        if self.places.len() == self.places.capacity() {
+            let wanted = (self.places.len() * 2).max(4).min(self.most);
+            self.places.reserve_exact(wanted.saturating_sub(self.places.len()).max(1));
+        }
+        self.places.push(place);
+    }
+}
+
+/// Bytes between the places of a file of `size` bytes: a power of two, and a whole number of chunks.
+pub(super) fn spacing(size: u64) -> u64 {
+    (size / MAX_PLACES).checked_next_power_of_two().unwrap_or(u64::MAX).max(to_u64(CHUNK_BYTES))
+}
+
+/// What one read knows of its file from earlier ones, and adds to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Memo {
+    /// Where line starts are found; `None` where nothing is remembered.
+    index: Option<Arc<Index>>,
+    /// Exactly where the line starts that follows the last window.
+    cursor: Option<Place>,
+}
+
+impl Memo {
+    /// Remembers nothing.
+    pub(crate) fn none() -> Self {
+        Self { index: None, cursor: None }
+    }
+
+    /// Of a file that nothing is known of yet.
+    pub(crate) fn fresh(size: u64) -> Self {
+        Self { index: Some(Arc::new(Index::new(size))), cursor: None }
+    }
+
+    fn index(&self) -> Option<&Index> {
+        self.index.as_deref()
+    }
+
+    /// Bytes of memory that it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.index().map_or(0, |index| size_of::<Index>() + index.places.capacity() * size_of::<Place>())
+    }
+
+    /// Where the text starts.
+    pub(crate) fn start(&self) -> Option<Place> {
+        self.index()?.places.first().copied()
+    }
+
+    pub(crate) fn totals(&self) -> Option<Totals> {
+        self.index()?.totals
+    }
+
+    /// How far scans have come.
+    pub(crate) fn last(&self) -> Option<Place> {
+        self.index()?.places.last().copied()
+    }
+
+    pub(crate) fn spacing(&self) -> Option<u64> {
+        Some(self.index()?.spacing)
+    }
+
+    /// The last place known that is not behind the start of the line which `breaks` line breaks are before.
+    pub(crate) fn nearest(&self, breaks: u64) -> Option<Place> {
+        if let Some(cursor) = self.cursor.filter(|cursor| cursor.breaks == breaks) {
+            return Some(cursor);
+        }
+        let places = &self.index()?.places;
+        // With as many breaks before it, a place may lie anywhere in the line.
+        let before = places.partition_point(|place| place.breaks < breaks);
+        places.get(before.saturating_sub(1)).copied()
+    }
+
+    /// The index, while there is something to add to it. What others share is copied the first time.
+    fn unfinished(&mut self) -> Option<&mut Index> {
+        self.index.as_mut().filter(|index| index.totals.is_none()).map(Arc::make_mut)
+    }
+
+    pub(crate) fn record(&mut self, place: Place) {
+        let Some(index) = &self.index else { return };
+        if index.places.last().is_none_or(|last| place.offset >= last.offset.saturating_add(index.spacing)) {
+            // A whole index has a place wherever one is due.
+            if let Some(index) = self.unfinished() {
+                index.push(place);
+            }
+        }
+    }
+
+    pub(crate) fn complete(&mut self, totals: Totals) {
+        if let Some(index) = self.unfinished() {
+            index.totals = Some(totals);
+        }
+    }
+
+    pub(crate) fn go_on_from(&mut self, cursor: Place) {
+        self.cursor = self.index.is_some().then_some(cursor);
+    }
+}

@@ -1,0 +1,133 @@
+//! The bytes and the calls of reads, counted by the kernel: proc_pid_io(5). Of no other system is it known how to count them.
+//!
+//! One test, since the counts are those of the process, its second thread included.
+
+#![allow(clippy::disallowed_methods, reason = "the files that the tests read are built by their names")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use capread::{Limits, ReadRequest, ReadTool, Root, Window};
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes of the file that is read on through.
+const LARGE: u64 = 100 * MIB;
+
+/// Longer than it takes until a file that was changed counts as settled.
+const SETTLED: Duration = Duration::from_millis(30);
+
+/// Bytes and calls of read(2) and its kin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reads {
+    bytes: u64,
+    calls: u64,
+}
+
+struct Counter {
+    io: File,
+    /// What looking takes by itself.
+    look: Reads,
+}
+
+impl Counter {
+    fn new() -> Self {
+        let counter = Self { io: File::open("/proc/self/io").unwrap(), look: Reads { bytes: 0, calls: 0 } };
+        // The numbers have as many digits in both, so that looking takes as many bytes.
+        let (first, second) = (counter.now(), counter.now());
+        Self { look: Reads { bytes: second.bytes - first.bytes, calls: second.calls - first.calls }, ..counter }
+    }
+
+    fn now(&self) -> Reads {
+        let mut text = [0; 512];
+        let length = self.io.read_at(&mut text, 0).unwrap();
+        let text = str::from_utf8(&text[..length]).unwrap();
+        let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse().unwrap();
+        Reads { bytes: value("rchar:"), calls: value("syscr:") }
+    }
+
+    /// What `read` reads.
+    fn count<T>(&self, read: impl FnOnce() -> T) -> (T, Reads) {
+        let before = self.now();
+        let result = read();
+        let after = self.now();
+        // The number may have got a digit.
+        let bytes = after.bytes - before.bytes - self.look.bytes;
+        (result, Reads { bytes, calls: after.calls - before.calls - self.look.calls })
+    }
+}
+
+fn write_files(directory: &Path) {
+    let mut log = File::create(directory.join("log")).unwrap();
+    let block: String = (0..4096)
+        .map(|number| format!("{number:08} 一行 of a log that is as long as they are, more or less\n"))
+        .collect();
+    let mut written = 0;
+    while written < LARGE {
+        let part = block.len().min(usize::try_from(LARGE - written).unwrap());
+        log.write_all(&block.as_bytes()[..part]).unwrap();
+        written += part as u64;
+    }
+    fs::write(directory.join("one line"), vec![b'x'; usize::try_from(50 * MIB).unwrap()]).unwrap();
+    fs::write(directory.join("small"), "a line\n".repeat(1000)).unwrap();
+    thread::sleep(SETTLED);
+}
+
+fn read(tool: &ReadTool, request: &ReadRequest) -> Window {
+    tool.call(request, &|| false).unwrap().window
+}
+
+#[test]
+fn reads_no_more_than_it_must() {
+    let temp = tempfile::tempdir().unwrap();
+    write_files(temp.path());
+    let root = Root::open_ambient(temp.path()).unwrap();
+    let tool = ReadTool::new(root.clone());
+    let counter = Counter::new();
+
+    // A file that fits into the buffer, and the start of one line that is too long: one read each.
+    let (_, small) = counter.count(|| read(&tool, &ReadRequest::new("small")));
+    assert_eq!((small.bytes, small.calls), (7000, 1));
+    let (error, refused) = counter.count(|| tool.call(&ReadRequest::new("one line"), &|| false).unwrap_err());
+    assert_eq!((error.code(), refused.calls), ("line_too_long", 1));
+    assert!(refused.bytes <= 64 << 10, "{refused:?}");
+
+    // Without a total: the window and nothing else.
+    let no_total = ReadTool::new(root.clone()).with_limits(Limits::default().no_total());
+    let (_, window) = counter.count(|| read(&no_total, &ReadRequest::new("log")));
+    assert!(window.calls == 1 && window.bytes <= 64 << 10, "{window:?}");
+
+    // All pages by the hints. The first counts the file.
+    let (mut pages, mut next) = (0, Some(1));
+    let ((), all) = counter.count(|| {
+        while let Some(offset) = next {
+            next = read(&tool, &ReadRequest::new("log").offset(offset)).next_offset();
+            pages += 1;
+        }
+    });
+    println!("{pages} pages: {all:?}");
+    assert!(pages > 2000, "{pages} pages");
+    assert!(all.bytes * 10 <= LARGE * 22, "{all:?}");
+    let first = LARGE.div_ceil(32 << 10) + 2;
+    assert!((all.calls - first) * 10 <= pages * 11, "{} reads for {pages} pages", all.calls - first);
+
+    // Anywhere, once the file is known: from the place before it.
+    let total = read(&tool, &ReadRequest::new("log").tail(1)).end_line;
+    for request in [
+        ReadRequest::new("log").offset(total / 2),
+        ReadRequest::new("log").offset(total - 10),
+        ReadRequest::new("log").tail(10),
+        ReadRequest::new("log").tail(2000),
+    ] {
+        let (_, warm) = counter.count(|| read(&tool, &request));
+        assert!(warm.bytes <= 192 << 10 && warm.calls <= 4, "{request:?}: {warm:?}");
+    }
+    let (error, beyond) =
+        counter.count(|| tool.call(&ReadRequest::new("log").offset(total + 1), &|| false).unwrap_err());
+    assert_eq!((error.code(), beyond.calls), ("offset_beyond_end", 0));
+}
