@@ -9,12 +9,35 @@ use crate::cancel::Stop;
 use crate::error::Result;
 use crate::fence::RelPath;
 use crate::file::RegularFile;
+use crate::limits::{Limits, Selection};
 use crate::resolve::{self, Asked};
 use crate::root::Root;
+use crate::text::{Memo, ReadAt};
+use crate::window::{Scan, Window};
 
 /// Like [`Root::open`], with the place where the file lies.
 pub fn open_resolved(root: &Root, path: &RelPath) -> Result<(RegularFile, RelPath)> {
     let bases = std::slice::from_ref(root.base());
-    let opened = resolve::open(Asked { bases, base: 0, path, stop: &Stop::new(&|| false, None) })?;
-    Ok((RegularFile::new(opened.file, opened.stat), opened.resolved))
+    let stop = Stop::new(&|| false, None);
+    let opened = resolve::open(Asked { bases, base: 0, path, stop: &stop })?;
+    Ok((RegularFile::new(opened.file, opened.stat), opened.resolved.into_owned()))
+}
+
+/// Reads of one state of one source, each of which helps the next.
+#[derive(Debug)]
+pub struct Remembering {
+    memo: Memo,
+}
+
+impl Remembering {
+    /// Of a source of `size` bytes.
+    #[must_use]
+    pub fn new(size: u64) -> Self {
+        Self { memo: Memo::fresh(size) }
+    }
+
+    /// Like [`Window::read`].
+    pub fn read(&mut self, source: &dyn ReadAt, selection: Selection, limits: &Limits) -> Result<Window> {
+        Scan { selection, limits }.run(source, &mut self.memo, &Stop::new(&|| false, None))
+    }
 }

@@ -9,6 +9,7 @@ pub(crate) mod memory;
 mod tests;
 mod walk;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -111,17 +112,17 @@ impl<D> Copy for Asked<'_, D> {}
 
 /// A regular file, open for reading.
 #[derive(Debug)]
-pub(crate) struct Opened<F> {
+pub(crate) struct Opened<'a, F> {
     pub(crate) file: F,
     /// As it was when it was opened.
     pub(crate) stat: Stat,
-    /// Where it lies: the root and the path in it, links followed.
+    /// Where it lies: the root and the path in it, links followed; borrowed where that is the path that was asked for.
     pub(crate) base: usize,
-    pub(crate) resolved: RelPath,
+    pub(crate) resolved: Cow<'a, RelPath>,
 }
 
 /// Opens the regular file that the path leads to.
-pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<D::File>> {
+pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<'_, D::File>> {
     check_asked(asked)?;
     if asked.path.depth() > MAX_COMPONENTS {
         return Err(too_many_components());

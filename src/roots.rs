@@ -70,11 +70,11 @@ impl Roots {
         innermost.ok_or_else(|| first.err().unwrap_or_else(|| Error::invalid("path is in no root")))
     }
 
-    pub(crate) fn open(
-        &self,
-        admitted: &Admitted,
-        stop: &Stop<'_>,
-    ) -> Result<Opened<<Handle as resolve::Directory>::File>> {
+    pub(crate) fn open<'a>(
+        &'a self,
+        admitted: &'a Admitted,
+        stop: &'a Stop<'a>,
+    ) -> Result<Opened<'a, <Handle as resolve::Directory>::File>> {
         resolve::open(self.asked(admitted, stop))
     }
 

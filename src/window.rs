@@ -68,7 +68,8 @@ pub struct Window {
     /// Whether the file ends with a line break; `None` where nobody looked.
     pub final_newline: Option<bool>,
     /// Whether the file is another one than when it was opened, so that the window may be of several states. As fine as the clock of
-    /// its file system; `false` for anything but a file.
+    /// its file system; a write that had begun when the file was opened, and had not ended, does not show. `false` for anything but a
+    /// file.
     pub changed_during_read: bool,
 }
 

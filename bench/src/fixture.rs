@@ -85,7 +85,7 @@ fn level(number: usize) -> String {
 }
 
 /// About 250 lines of the lengths that source code has.
-fn text() -> String {
+pub(crate) fn text() -> String {
     let lines = (1..).map(|number| format!("    // line {number:>4}: {}\n", "words and more ".repeat(number % 4)));
     let mut text = String::new();
     for line in lines {

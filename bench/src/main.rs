@@ -1,12 +1,20 @@
 //! Side-by-side benchmarks: capread and what one would use instead, in turn, in one run. See README.md.
 
+mod chart;
 mod clock;
+mod corpus;
+mod files;
 mod fixture;
 mod machine;
+mod mcp;
 mod measure;
 mod open;
+mod pipe;
+mod process;
+mod release;
 mod stats;
 mod table;
+mod units;
 
 use clap::{Parser, Subcommand};
 
@@ -24,10 +32,13 @@ struct Arguments {
 enum Benchmark {
     /// Opens and reads a small file, at several depths and through a link.
     Open(open::Options),
+    /// Reads and pages through small and very large files, beside what else reads them.
+    Files(files::Options),
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().benchmark {
         Benchmark::Open(options) => open::run(&options),
+        Benchmark::Files(options) => files::run(&options),
     }
 }

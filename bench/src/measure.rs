@@ -1,26 +1,31 @@
 //! Several systems in turn, round by round, so that the noise of the machine hits all of them alike.
 
-use std::hint::black_box;
-
 use crate::Result;
-use crate::clock::{self, Took};
+use crate::clock::{self, CpuClock, Length, Took};
 use crate::stats;
 
-/// Rounds before the first that counts: caches fill, and memory is asked for.
-const WARM_UP_ROUNDS: usize = 3;
+/// One system's turn: it does its calls, and tells what one of them took.
+pub(crate) type Turn<'a> = Box<dyn FnMut() -> Result<Took> + 'a>;
 
-/// One way to do the thing measured; what it returns is dropped within the time.
+/// One way to do the thing measured, in this process; what it returns is dropped within the time.
 pub(crate) struct System<T> {
     pub(crate) name: &'static str,
     pub(crate) call: Box<dyn Fn() -> Result<T>>,
 }
 
-/// How often everything is done.
+impl<T> System<T> {
+    /// `calls` calls, timed together.
+    pub(crate) fn turn(&self, calls: u32) -> Turn<'_> {
+        Box::new(move || clock::time(CpuClock::THREAD, Length::Calls(calls), &self.call))
+    }
+}
+
+/// How often everybody has a turn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    pub(crate) rounds: usize,
-    /// Calls of one system in one round, timed together.
-    pub(crate) calls: u32,
+pub(crate) struct Rounds {
+    /// Before the first that counts: caches fill, and memory is asked for.
+    pub(crate) warm_up: usize,
+    pub(crate) counted: usize,
 }
 
 /// Nanoseconds per call, one value for each round.
@@ -39,31 +44,24 @@ impl Samples {
         stats::median(self.wall.iter().copied())
     }
 
-    fn push(&mut self, took: Took, calls: u32) {
-        self.cpu.push((took.cpu / calls).as_secs_f64() * 1e9);
-        self.wall.push((took.wall / calls).as_secs_f64() * 1e9);
+    fn push(&mut self, took: Took) {
+        self.cpu.push(took.cpu.as_secs_f64() * 1e9);
+        self.wall.push(took.wall.as_secs_f64() * 1e9);
     }
 }
 
-/// The samples of each system, in the order of `systems`.
-pub(crate) fn interleaved<T>(systems: &[System<T>], plan: Plan) -> Result<Vec<Samples>> {
-    let mut samples = vec![Samples::default(); systems.len()];
-    for round in 0..WARM_UP_ROUNDS + plan.rounds {
-        for index in order(systems.len(), round) {
-            let took = clock::time(|| call(&systems[index], plan.calls))?;
-            if round >= WARM_UP_ROUNDS {
-                samples[index].push(took, plan.calls);
+/// The samples of each system, in the order of `turns`.
+pub(crate) fn in_turn(turns: &mut [Turn<'_>], rounds: Rounds) -> Result<Vec<Samples>> {
+    let mut samples = vec![Samples::default(); turns.len()];
+    for round in 0..rounds.warm_up + rounds.counted {
+        for index in order(turns.len(), round) {
+            let took = turns[index]()?;
+            if round >= rounds.warm_up {
+                samples[index].push(took);
             }
         }
     }
     Ok(samples)
-}
-
-fn call<T>(system: &System<T>, calls: u32) -> Result<()> {
-    for _ in 0..calls {
-        black_box((system.call)()?);
-    }
-    Ok(())
 }
 
 /// Each round starts with another system, and every other one goes backwards: nobody always follows the same neighbour.
@@ -83,5 +81,16 @@ mod tests {
             places.sort_unstable();
             assert_eq!(places, [0, 1, 2, 3, 4]);
         }
+    }
+
+    #[test]
+    fn counts_no_round_that_warms_up() {
+        let mut turns = 0;
+        let turn: Turn<'_> = Box::new(|| {
+            turns += 1;
+            clock::time(CpuClock::THREAD, Length::Calls(1), || Ok(()))
+        });
+        let samples = in_turn(&mut [turn], Rounds { warm_up: 2, counted: 3 }).expect("samples");
+        assert_eq!((samples[0].cpu.len(), turns), (3, 5));
     }
 }

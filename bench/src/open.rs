@@ -8,9 +8,12 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use crate::fixture::{self, Case, Tree};
-use crate::measure::{self, Plan, Samples};
+use crate::measure::{self, Rounds, Samples, Turn};
 use crate::{Result, machine};
 use systems::Done;
+
+/// Rounds before the first that counts.
+const WARM_UP_ROUNDS: usize = 3;
 
 /// What is measured, and where it goes.
 #[derive(clap::Args, Debug)]
@@ -27,6 +30,14 @@ pub(crate) struct Options {
     /// Also writes everything as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+/// How often everything is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    rounds: usize,
+    /// Calls of one system in one round, timed together.
+    calls: u32,
 }
 
 /// One system's samples for one case.
@@ -74,7 +85,8 @@ fn measure_case(tree: &Tree, case: Case, plan: Plan) -> Result<Results> {
     for system in &systems {
         check(&(system.call)()?, tree).map_err(|wrong| format!("{}, {}: {wrong}", case.name, system.name))?;
     }
-    let samples = measure::interleaved(&systems, plan)?;
+    let mut turns: Vec<Turn<'_>> = systems.iter().map(|system| system.turn(plan.calls)).collect();
+    let samples = measure::in_turn(&mut turns, Rounds { warm_up: WARM_UP_ROUNDS, counted: plan.rounds })?;
     let rows = systems.iter().zip(samples).map(|(system, samples)| Row { system: system.name, samples });
     Ok(Results { case, rows: rows.collect() })
 }

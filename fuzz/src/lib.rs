@@ -5,6 +5,7 @@
 
 pub mod disk;
 pub mod fence;
+pub mod index;
 pub mod resolve;
 pub mod scene;
 pub mod schedule;

@@ -1,7 +1,7 @@
 //! The window, against one that has the whole file in memory.
 
-use std::cell::Cell;
 use std::io;
+use std::sync::Mutex;
 
 use arbitrary::Arbitrary;
 use capread::{Cut, Error, ErrorKind, Limits, LineEnds, ReadAt, Selection, Window};
@@ -82,17 +82,22 @@ struct Source<'a> {
     known_size: Option<u64>,
     most: &'a [u8; 4],
     fault: Option<u8>,
-    reads: Cell<usize>,
+    state: Mutex<State>,
+}
+
+/// What has been read.
+#[derive(Default)]
+struct State {
+    reads: usize,
     /// Where the reads have come to.
-    end: Cell<u64>,
-    failed: Cell<bool>,
+    end: u64,
+    failed: bool,
 }
 
 impl<'a> Source<'a> {
     fn new(case: &'a Case<'_>, file: &'a [u8], fault: Option<u8>) -> Self {
         let known_size = case.known.map(|delta| len(file).saturating_add_signed(delta.into()));
-        let (reads, end, failed) = (Cell::new(0), Cell::new(0), Cell::new(false));
-        Self { file, known_size, most: &case.reads, fault, reads, end, failed }
+        Self { file, known_size, most: &case.reads, fault, state: Mutex::default() }
     }
 
     /// What there is to see of the file.
@@ -105,10 +110,12 @@ impl<'a> Source<'a> {
 impl ReadAt for Source<'_> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         assert!(!buffer.is_empty() && buffer.len() <= BUFFER, "a read of {} bytes", buffer.len());
-        assert_eq!(offset, self.end.get(), "the file is read once, from the start to the end");
-        let read = self.reads.replace(self.reads.get() + 1);
+        let mut state = self.state.lock().expect("no other thread");
+        assert_eq!(offset, state.end, "the file is read once, from the start to the end");
+        let read = state.reads;
+        state.reads += 1;
         if self.fault.is_some_and(|fault| usize::from(fault) == read) {
-            self.failed.set(true);
+            state.failed = true;
             return Err(io::Error::other("fault"));
         }
         // Up to 128 bytes one by one, then KiB.
@@ -116,7 +123,7 @@ impl ReadAt for Source<'_> {
         let most = if most < 128 { most + 1 } else { (most - 127) * 1024 };
         let most = most.min(buffer.len());
         let count = self.file.read_at(&mut buffer[..most], offset)?;
-        self.end.set(offset + u64::try_from(count).expect("fits"));
+        state.end = offset + u64::try_from(count).expect("fits");
         Ok(count)
     }
 
@@ -131,7 +138,7 @@ pub fn check(case: &Case<'_>) {
     let (selection, limits) = (case.selection().expect("is positive"), case.limits().expect("is positive"));
     let source = Source::new(case, &file, case.fault);
     let window = Window::read(&source, selection, &limits, &|| false);
-    if source.failed.get() {
+    if source.state.lock().expect("no other thread").failed {
         assert_eq!(window.expect_err("a read failed").code(), "io");
         return;
     }
@@ -263,13 +270,13 @@ impl Naive {
         assert_eq!(window.text, self.text);
         assert_eq!(window.start_line, self.start_line);
         assert_eq!(window.end_line, self.end_line);
-        assert_eq!(window.total_lines, self.total_lines);
+        assert_eq!((window.total_lines, window.known_lines), (Some(self.total_lines), self.total_lines));
         assert_eq!(window.cut, self.cut);
         assert_eq!(window.bom, self.bom);
         assert_eq!(window.replacements, self.replacements);
         assert_eq!(window.controls, self.controls);
         assert_eq!(window.line_ends, self.line_ends);
-        assert_eq!(window.final_newline, self.final_newline);
+        assert_eq!(window.final_newline, Some(self.final_newline));
         assert_eq!(window.next_offset(), self.cut.map(|_| self.end_line + 1));
     }
 }

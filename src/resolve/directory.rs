@@ -15,6 +15,9 @@ pub(crate) trait Directory: Sized {
     /// Looks `name`, one component, up in this directory, and does not follow it.
     fn open_path(&self, name: &OsStr) -> Result<Self>;
 
+    /// The same where `name` is a directory; `ENOTDIR` for anything else, a link too.
+    fn open_directory(&self, name: &OsStr) -> Result<Self>;
+
     /// What the handle holds.
     fn stat(&self) -> Result<Stat>;
 

@@ -2,6 +2,7 @@
 //!
 //! Only an answer that must equal the walk's is taken. Everything else is a question for the walk, which can always answer it.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Asked, Directory, Opened, Resolver, check_openable, os_error, reopen};
@@ -15,7 +16,7 @@ const MAX_RACES: usize = 3;
 static MISSING: AtomicBool = AtomicBool::new(false);
 
 /// The file; `None` when the walk has to decide.
-pub(super) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Opened<D::File>>> {
+pub(super) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Opened<'_, D::File>>> {
     let base = &asked.bases[asked.base];
     // The root itself has no name that the kernel would take.
     if base.resolver == Resolver::Walk || asked.path.is_root() {
@@ -32,7 +33,7 @@ pub(super) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Opened<D:
     }
     check_openable(base, &stat, || asked.path.clone())?;
     let opened = reopen(&handle, &stat)?;
-    Ok(opened.map(|(file, stat)| Opened { file, stat, base: asked.base, resolved: asked.path.clone() }))
+    Ok(opened.map(|(file, stat)| Opened { file, stat, base: asked.base, resolved: Cow::Borrowed(asked.path) }))
 }
 
 fn look<D: Directory>(asked: Asked<'_, D>) -> Result<Option<D>> {

@@ -20,7 +20,7 @@ pub use tree::{Change, Content, Node, NodeId, Tree};
 pub use world::{Allowed, Failure, Found, How, MissingName, Run, World};
 
 use super::{Directory, Mounts};
-use crate::sys::{Errno, LinkRules, Result, Stat};
+use crate::sys::{Errno, Kind, LinkRules, Result, Stat};
 
 /// How `open_beneath` answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +71,7 @@ pub enum Event {
 #[allow(missing_docs, reason = "they are named as the methods are")]
 pub enum Operation {
     OpenPath,
+    OpenDirectory,
     Stat,
     ReadLink,
     LinkRules,
@@ -92,7 +93,7 @@ pub struct Call {
     pub name: Option<OsString>,
     /// The target that was read.
     pub target: Option<OsString>,
-    /// What was opened.
+    /// What was opened, or found to be no directory.
     pub found: Option<NodeId>,
 }
 
@@ -271,6 +272,17 @@ impl Directory for Handle {
     fn open_path(&self, name: &OsStr) -> Result<Self> {
         let mut state = self.call_with_name(Operation::OpenPath, name)?;
         let node = state.lookup(self.node, name)?;
+        state.new_handle(node)?;
+        Ok(self.to(node))
+    }
+
+    fn open_directory(&self, name: &OsStr) -> Result<Self> {
+        let mut state = self.call_with_name(Operation::OpenDirectory, name)?;
+        let node = state.lookup(self.node, name)?;
+        state.last_call().found = Some(node);
+        if state.tree.kind(node) != Kind::Directory {
+            return Err(Errno::NOTDIR);
+        }
         state.new_handle(node)?;
         Ok(self.to(node))
     }

@@ -3,6 +3,7 @@
 //! It is the semantic reference of what a path means. The file system only ever sees single names, so it never follows a link, never
 //! climbs through a `..`, and never sees a name that lies outside.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -19,9 +20,9 @@ use crate::sys::{self, Errno, Kind, Stat};
 const MAX_LINKS: usize = 40;
 
 /// One thing to do, in the order of the text.
-enum Step {
-    /// Open a name.
-    Down(OsString),
+enum Step<'a> {
+    /// Open a name: the request's own, or one of a link's target.
+    Down(Cow<'a, OsStr>),
     /// `..` in a link's target.
     Up,
     /// `.` in a link's target: what was reached must be a directory that may be searched.
@@ -31,9 +32,9 @@ enum Step {
 }
 
 /// A directory on the way, and its name in the one before.
-struct Level<D> {
+struct Level<'a, D> {
     directory: D,
-    name: OsString,
+    name: Cow<'a, OsStr>,
 }
 
 pub(crate) struct Walk<'a, D> {
@@ -42,9 +43,9 @@ pub(crate) struct Walk<'a, D> {
     base: usize,
     /// Directories below that root on the way to where the walk is. Each was opened relative to the one before it, so each was
     /// beneath the root at the moment of its step. Empty: the walk is at the root.
-    stack: Vec<Level<D>>,
+    stack: Vec<Level<'a, D>>,
     /// What is left to do, the next one last. The request's own names are at the bottom.
-    steps: Vec<Step>,
+    steps: Vec<Step<'a>>,
     /// How many of `steps` are the request's own.
     own_steps: usize,
     /// Links followed; at most [`MAX_LINKS`].
@@ -59,8 +60,8 @@ pub(crate) struct Walk<'a, D> {
 pub(crate) struct Reached<'a, D> {
     base: usize,
     root: &'a Base<D>,
-    stack: Vec<Level<D>>,
-    name: OsString,
+    stack: Vec<Level<'a, D>>,
+    name: Cow<'a, OsStr>,
     handle: D,
     stat: Stat,
 }
@@ -81,14 +82,14 @@ impl<'a, D: Directory> Walk<'a, D> {
         let mut walk = Self {
             asked,
             base: asked.base,
-            stack: Vec::new(),
-            steps: Vec::new(),
+            stack: Vec::with_capacity(asked.path.depth()),
+            steps: Vec::with_capacity(asked.path.depth()),
             own_steps: 0,
             links: 0,
             components: 0,
             is_missing: false,
         };
-        walk.plan(asked.path.components().map(|name| Step::Down(name.to_os_string())).collect())?;
+        walk.plan(asked.path.components().map(|name| Step::Down(name.into())))?;
         walk.own_steps = walk.steps.len();
         Ok(walk)
     }
@@ -122,14 +123,14 @@ impl<'a, D: Directory> Walk<'a, D> {
         Some(Missing { directory, base: self.base, resolved, found })
     }
 
-    fn next_step(&mut self) -> Result<Option<Step>> {
+    fn next_step(&mut self) -> Result<Option<Step<'a>>> {
         self.asked.stop.check()?;
         let step = self.steps.pop();
         self.own_steps = self.own_steps.min(self.steps.len());
         Ok(step)
     }
 
-    fn take(&mut self, step: Step) -> Result<Option<Reached<'a, D>>> {
+    fn take(&mut self, step: Step<'a>) -> Result<Option<Reached<'a, D>>> {
         match step {
             Step::Down(name) => return self.down(name),
             Step::Up => self.up()?,
@@ -149,22 +150,29 @@ impl<'a, D: Directory> Walk<'a, D> {
 
     /// Where the walk is, or what `name` is in there, by names without links.
     fn resolved(&self, name: Option<&OsStr>) -> RelPath {
-        RelPath::of_names(self.stack.iter().map(|level| level.name.as_os_str()).chain(name))
+        RelPath::of_names(self.stack.iter().map(|level| &*level.name).chain(name))
     }
 
     /// Puts steps in front of all that is left.
-    fn plan(&mut self, steps: Vec<Step>) -> Result<()> {
-        self.components += steps.iter().filter(|step| matches!(step, Step::Down(_) | Step::Up)).count();
-        if self.components > MAX_COMPONENTS {
-            return Err(too_many_components());
-        }
-        self.steps.extend(steps.into_iter().rev());
-        Ok(())
+    fn plan(&mut self, steps: impl IntoIterator<Item = Step<'a>>) -> Result<()> {
+        let later = self.steps.len();
+        self.steps.extend(steps);
+        let planned = &mut self.steps[later..];
+        planned.reverse();
+        self.components += planned.iter().filter(|step| matches!(step, Step::Down(_) | Step::Up)).count();
+        if self.components > MAX_COMPONENTS { Err(too_many_components()) } else { Ok(()) }
     }
 
     /// The regular file, if that is what the last name leads to; `None` when the walk goes on.
-    fn down(&mut self, name: OsString) -> Result<Option<Reached<'a, D>>> {
+    fn down(&mut self, name: Cow<'a, OsStr>) -> Result<Option<Reached<'a, D>>> {
         self.judge(&name)?;
+        if !self.steps.is_empty() {
+            if let Some(directory) = self.open_directory(&name)? {
+                self.check_mount(&directory)?;
+                self.stack.push(Level { directory, name });
+                return Ok(None);
+            }
+        }
         let handle = self.here().open_path(&name).map_err(|errno| self.not_opened(errno))?;
         // Through the handle, not by name again: whatever has the name by now, this is what was opened.
         let stat = handle.stat().map_err(os_error)?;
@@ -180,6 +188,16 @@ impl<'a, D: Directory> Walk<'a, D> {
             }
         }
         Ok(None)
+    }
+
+    /// A name that others follow is mostly a directory's, and then the open itself is the look: one call instead of two. `None`, where
+    /// it is no directory, decides nothing: whatever has the name next is opened and looked at anew.
+    fn open_directory(&mut self, name: &OsStr) -> Result<Option<D>> {
+        match self.here().open_directory(name) {
+            Ok(directory) => Ok(Some(directory)),
+            Err(Errno::NOTDIR) => Ok(None),
+            Err(errno) => Err(self.not_opened(errno)),
+        }
     }
 
     /// Only what an open says of a name tells that it is not there: a link may be there and its target unknown.
@@ -254,16 +272,16 @@ impl<'a, D: Directory> Walk<'a, D> {
     }
 }
 
-impl<D: Directory> Reached<'_, D> {
+impl<'a, D: Directory> Reached<'a, D> {
     /// Opens what was looked at, and nothing else. `None`: another file has its name now; walk again.
-    pub(super) fn open(self) -> Result<Option<Opened<D::File>>> {
+    pub(super) fn open(self) -> Result<Option<Opened<'a, D::File>>> {
         let opened = match reopen(&self.handle, &self.stat)? {
             Some(opened) => Some(opened),
             None => self.open_by_name()?,
         };
-        let names = self.stack.iter().map(|level| level.name.as_os_str());
-        let resolved = RelPath::of_names(names.chain([self.name.as_os_str()]));
-        Ok(opened.map(|(file, stat)| Opened { file, stat, base: self.base, resolved }))
+        let names = self.stack.iter().map(|level| &*level.name);
+        let resolved = RelPath::of_names(names.chain([&*self.name]));
+        Ok(opened.map(|(file, stat)| Opened { file, stat, base: self.base, resolved: Cow::Owned(resolved) }))
     }
 
     fn open_by_name(&self) -> Result<Option<(D::File, Stat)>> {
@@ -288,7 +306,7 @@ fn locate_target<'t, D>(bases: &[Base<D>], own: usize, target: &'t [u8]) -> Opti
 }
 
 /// The steps of a link's target, without the root's path in front of it.
-fn steps(target: &[u8]) -> Vec<Step> {
+fn steps(target: &[u8]) -> Vec<Step<'static>> {
     let mut steps = Vec::new();
     let mut names = target.split(|byte| *byte == b'/').peekable();
     while let Some(name) = names.next() {
@@ -299,7 +317,7 @@ fn steps(target: &[u8]) -> Vec<Step> {
             b"" => steps.push(Step::Slash),
             b"." if matches!(steps.last(), Some(Step::Stay)) => {}
             b"." => steps.push(Step::Stay),
-            name => steps.push(Step::Down(OsString::from_vec(name.to_vec()))),
+            name => steps.push(Step::Down(OsString::from_vec(name.to_vec()).into())),
         }
     }
     steps

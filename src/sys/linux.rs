@@ -94,6 +94,13 @@ impl From<OwnedFd> for Handle {
 }
 
 impl Handle {
+    /// `name` must be one component. A slash in it, even at its end, would let the kernel follow a link in spite of `O_NOFOLLOW`.
+    fn step(&self, name: &OsStr, only: OFlags) -> Result<Self> {
+        debug_assert!(!name.as_bytes().contains(&b'/'), "a step is one component");
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC | only;
+        retry_on_intr(|| rustix::fs::openat(self, name, flags, Mode::empty())).map(Self)
+    }
+
     /// A second descriptor of the same.
     pub(crate) fn duplicate(&self) -> std::io::Result<OwnedFd> {
         self.0.try_clone()
@@ -118,11 +125,13 @@ impl AsFd for Handle {
 impl Directory for Handle {
     type File = OwnedFd;
 
-    /// `name` must be one component. A slash in it, even at its end, would let the kernel follow a link in spite of `O_NOFOLLOW`.
     fn open_path(&self, name: &OsStr) -> Result<Self> {
-        debug_assert!(!name.as_bytes().contains(&b'/'), "a step is one component");
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        retry_on_intr(|| rustix::fs::openat(self, name, flags, Mode::empty())).map(Self)
+        self.step(name, OFlags::empty())
+    }
+
+    /// The kernel asks the very thing that it opens. With `O_NOFOLLOW` that is the link, where there is one, which is no directory.
+    fn open_directory(&self, name: &OsStr) -> Result<Self> {
+        self.step(name, OFlags::DIRECTORY)
     }
 
     fn stat(&self) -> Result<Stat> {

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::systems::{CAP_STD, CAP_STD_OPEN, CLASSIC, PLAIN_OPEN};
 use super::targets::Verdict;
-use super::{Results, Row};
-use crate::measure::Plan;
+use super::{Plan, Results, Row};
 use crate::stats;
 use crate::table::Table;
 

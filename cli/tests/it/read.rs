@@ -45,6 +45,66 @@ fn prints_the_hint_after_one_empty_line() {
     prints(&[("f", lines.as_bytes())], &["read", "f", "--max-bytes", "1KiB"], &expected);
 }
 
+#[test]
+fn prints_the_last_lines_and_what_comes_before_them() {
+    let lines: String = (1..=100).map(|line| format!("{line}\n")).collect();
+    let files: &[(&str, &[u8])] = &[("f", lines.as_bytes()), ("g", b"a\nb")];
+    prints(
+        files,
+        &["read", "f", "--tail", "2"],
+        "99\n100\n\n[Showing lines 99-100 of 100. Use offset=1 and limit=98 to read what comes before.]\n",
+    );
+    prints(files, &["read", "g", "--tail", "2"], "a\nb");
+    prints(files, &["read", "g", "--tail", "9"], "a\nb");
+    // Under the budgets the newest lines stay.
+    prints(
+        files,
+        &["read", "f", "--tail", "50", "--max-bytes", "6"],
+        "99\n100\n\n[Showing lines 99-100 of 100. Use offset=1 and limit=98 to read what comes before.]\n",
+    );
+    for (arguments, message) in [
+        (["--tail", "0"].as_slice(), "tail must be a positive integer"),
+        (&["--tail", "1", "--offset", "1"], "tail and offset exclude each other"),
+        (&["--tail", "1", "--limit", "1"], "tail and limit exclude each other"),
+    ] {
+        fails(1, files, &[&["read", "f"], arguments].concat(), message);
+    }
+}
+
+#[test]
+fn leaves_out_the_total_or_ends_where_a_scan_must() {
+    let files: &[(&str, &[u8])] = &[("f", b"a\nb\nc\n")];
+    prints(
+        files,
+        &["read", "f", "--no-total", "--limit", "1"],
+        "a\n\n[At least 1 more lines in file. Use offset=2 to continue.]\n",
+    );
+    prints(
+        files,
+        &["read", "f", "--max-scan-bytes", "5"],
+        "a\nb\n\n[Showing lines 1-2 of at least 3. The rest lies beyond the scan limit (5 bytes).]\n",
+    );
+    let arguments = ["read", "f", "--offset", "3", "--max-scan-bytes", "5"];
+    fails(1, files, &arguments, "Line 3 lies beyond the scan limit (5 bytes)");
+    fails(2, files, &["read", "f", "--max-scan-bytes", "0"], "error: max_scan_bytes must be a positive integer");
+}
+
+#[test]
+fn reads_a_file_only_in_the_version_that_is_wanted() {
+    let directory = directory(&[("f", b"one\n")]);
+    let read =
+        |arguments: &[&str]| capread(&directory, &[&["read", "f", "--json"], arguments].concat()).output().unwrap();
+    let result: Value = serde_json::from_slice(&read(&[]).stdout).unwrap();
+    let version = result["structuredContent"]["version"].as_str().unwrap();
+    assert_eq!(result["structuredContent"]["changedDuringRead"], false);
+    assert_eq!(read(&["--if-version", version]).status.code(), Some(0));
+    fs::write(directory.path().join("f"), "two and more\n").unwrap();
+    let changed = read(&["--if-version", version]);
+    let result: Value = serde_json::from_slice(&changed.stdout).unwrap();
+    assert_eq!((changed.status.code(), &result["structuredContent"]["code"]), (Some(1), &"changed".into()));
+    assert_eq!(result["content"][0]["text"], "File changed since it was last read");
+}
+
 #[rstest]
 #[case::outside(&["read", "../x"], "Path is outside the allowed root: ../x")]
 #[case::missing(&["read", "nope"], "File does not exist: nope")]
@@ -71,20 +131,7 @@ fn what_cannot_start_is_status_2(#[case] arguments: &[&str], #[case] message: &s
 /// An option of the contract that does not work yet is refused by its name, not ignored.
 #[rstest]
 fn refuses_what_it_does_not_know(
-    #[values(
-        "--tail",
-        "--column",
-        "--if-version",
-        "-n",
-        "--line-numbers",
-        "--max-scan-bytes",
-        "--no-total",
-        "--encoding",
-        "--no-sandbox",
-        "--audit",
-        "--raw",
-        "--nonsense"
-    )]
+    #[values("--column", "-n", "--line-numbers", "--encoding", "--no-sandbox", "--audit", "--raw", "--nonsense")]
     option: &str,
 ) {
     let directory = directory(&[("f", b"a\n")]);
@@ -189,10 +236,11 @@ fn prints_json_for_success_and_failure() {
         let output = capread(&directory, arguments).assert().code(code).stderr("");
         serde_json::from_slice(&output.get_output().stdout).unwrap()
     };
+    let version = read(&["read", "notes.txt", "--json"], 0)["structuredContent"]["version"].clone();
     let facts = json!({
         "path": "notes.txt", "startLine": 2, "endLine": 3, "totalLines": 4, "truncatedBy": "limit", "nextOffset": 4,
         "bytes": 13, "fileSize": 27, "encoding": "utf-8", "bom": false, "replacements": 0, "controls": 0,
-        "lineEnds": "lf", "finalNewline": false, "links": 1,
+        "lineEnds": "lf", "finalNewline": false, "links": 1, "version": version, "changedDuringRead": false,
     });
     let text = "line 2\nline 3\n\n[1 more lines in file. Use offset=4 to continue.]";
     assert_eq!(

@@ -20,6 +20,9 @@ const MAX_WALKS: usize = 100;
 /// Steps for one name: open, stat, two mounts, and for a link the rules, the directory and the target.
 const STEPS_PER_NAME: usize = 7;
 
+/// Steps for a name that is a directory's, or is tried as one: open, two mounts.
+const STEPS_PER_DIRECTORY: usize = 3;
+
 /// Steps for a file that was reached: reopen it, look at it, open it by its name, look at it.
 const STEPS_PER_FILE: usize = 4;
 
@@ -183,7 +186,10 @@ impl<T: Debug> Run<T> {
         }
         self.assert(inside.allows_look(call.node), "a step was made outside");
         self.assert(call.found.is_none_or(|found| inside.allows_look(found)), "a step led outside");
-        let enters = matches!(call.operation, Operation::OpenPath | Operation::OpenByName | Operation::ReadLink);
+        let enters = matches!(
+            call.operation,
+            Operation::OpenPath | Operation::OpenDirectory | Operation::OpenByName | Operation::ReadLink
+        );
         self.assert(!enters || inside.allows(call.node), "a step was made in another mount");
         if let (Some(name), true) = (&call.name, call.operation != Operation::OpenBeneath) {
             self.assert(is_single(name), "a step asked for more than one name");
@@ -217,9 +223,11 @@ impl<T: Debug> Run<T> {
         let opens = names.count();
         self.assert(walks <= MAX_WALKS + 1, "it was walked too often");
         self.assert(self.count(Operation::ReadLink) <= MAX_LINKS * walks, "too many links were followed");
-        self.assert(components <= MAX_COMPONENTS * walks, "too many components were opened");
-        self.assert(opens <= self.asked * walks + in_targets, "there were more steps than names");
-        let most = STEPS_PER_NAME * opens + STEPS_PER_FILE * walks + STEPS_OF_KERNEL;
+        let directories = self.count(Operation::OpenDirectory);
+        self.assert(components.max(directories) <= MAX_COMPONENTS * walks, "too many components were opened");
+        self.assert(opens.max(directories) <= self.asked * walks + in_targets, "there were more steps than names");
+        let most =
+            STEPS_PER_NAME * opens + STEPS_PER_DIRECTORY * directories + STEPS_PER_FILE * walks + STEPS_OF_KERNEL;
         self.assert(self.calls.len() <= most, "there were too many steps");
     }
 }

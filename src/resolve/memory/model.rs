@@ -203,6 +203,7 @@ impl Model<'_> {
         })
     }
 
+    /// Whether a root denies these names in the root `base`, or another root does in which they lie as well.
     fn denies(&self, base: usize, names: &[OsString]) -> bool {
         self.in_each_root(base, names).any(|(root, path)| is_denied(&self.allowed[root], &path))
     }

@@ -301,6 +301,35 @@ fn every_way_is_the_models_without_hard_links_in_nested_roots(#[case] judge: usi
     }
 }
 
+/// Where roots lie in each other, the policy of one holds in all.
+#[cfg(feature = "policy")]
+#[rstest]
+#[case::around_it(&["/srv", "/srv/app/d", "/srv/app"], 2, &["d"])]
+#[case::around_it_and_first(&["/srv/app", "/srv/app/d"], 0, &["d"])]
+#[case::around_both(&["/srv/app2", "/srv/app/d", "/srv"], 2, &["app", "app2/d"])]
+#[case::above_what_is_denied(&["/srv/app2", "/srv/app/d", "/srv/app"], 2, &["d/d/f", "d/l"])]
+#[case::below(&["/srv/app2", "/srv/app", "/srv/app/d"], 2, &["d", "l"])]
+fn every_way_is_the_models_with_the_policy_of_a_root(
+    #[case] roots: &[&str],
+    #[case] of: usize,
+    #[case] denied: &[&str],
+) {
+    let literal = "
+        /srv/app/f
+        /srv/app/d/f
+        /srv/app/d/d/f
+        /srv/app/d/l => d
+        /srv/app/d/m => ../f
+        /srv/app/l => /srv/app/d
+        /srv/app2/f
+        /srv/app2/d/f
+        /srv/app2/l => /srv/app/d
+        /srv/app2/m => /srv/app/d/d/../l/f";
+    let mut world = world_with_roots(literal, roots);
+    world.allowed[of].deny(denied).unwrap();
+    assert_agreement(&world, &paths(&names(&world), 3));
+}
+
 #[cfg(feature = "policy")]
 #[test]
 fn every_way_is_the_models_without_hard_links() {
