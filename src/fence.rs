@@ -64,8 +64,23 @@ impl RelPath {
         Self::new(&names.map(OsStr::as_bytes).collect::<Vec<_>>())
     }
 
+    /// The root itself.
+    pub(crate) fn root() -> Self {
+        Self::of_names([].into_iter())
+    }
+
     pub(crate) fn join(&self, name: &OsStr) -> Self {
         Self::of_names(self.components().chain([name]))
+    }
+
+    /// This path, and `path` behind it.
+    pub(crate) fn join_all(&self, path: &Self) -> Self {
+        Self::of_names(self.components().chain(path.components()))
+    }
+
+    /// The root, the directories on the way, and at last the path itself.
+    pub(crate) fn prefixes(&self) -> impl Iterator<Item = Self> {
+        (0..=self.names).map(|names| Self::of_names(self.components().take(names)))
     }
 
     fn new(names: &[&[u8]]) -> Self {

@@ -1,10 +1,15 @@
 //! Deny patterns: what may not be read although it lies beneath the root.
 
+mod judges;
 #[cfg(feature = "policy")]
 mod patterns;
 
+#[cfg(all(test, feature = "policy"))]
+pub(crate) use patterns::MATCHES;
 #[cfg(feature = "policy")]
 pub use patterns::Policy;
+
+pub(crate) use judges::Judges;
 
 #[cfg(not(feature = "policy"))]
 pub(crate) use never::Policy;
@@ -18,14 +23,6 @@ pub(crate) enum End {
     Last,
 }
 
-/// What is known of the directories on the way to a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Above {
-    Unknown,
-    /// They have been judged, each as a directory, and none is denied.
-    Allowed,
-}
-
 /// Without the feature there is no policy, and nothing to ask.
 #[cfg(not(feature = "policy"))]
 mod never {
@@ -35,7 +32,7 @@ mod never {
     pub(crate) enum Policy {}
 
     impl Policy {
-        pub(crate) fn denies(&self, _path: &RelPath, _end: super::End, _above: super::Above) -> bool {
+        pub(crate) fn denies(&self, _path: &RelPath, _end: super::End) -> bool {
             match *self {}
         }
 

@@ -10,6 +10,7 @@ mod tests;
 mod walk;
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use directory::Directory;
@@ -18,7 +19,7 @@ pub(crate) use walk::Missing;
 use crate::cancel::Stop;
 use crate::error::{Error, ErrorKind, FileKind, Resource, Result};
 use crate::fence::{Fence, RelPath};
-use crate::policy::{Above, End, Policy};
+use crate::policy::{End, Judges, Policy};
 use crate::sys::{Errno, Kind, Stat};
 use walk::Walk;
 
@@ -59,7 +60,11 @@ pub(crate) struct Base<D> {
     pub(crate) directory: Arc<D>,
     /// Knows the root's paths as names, to judge text by. They are never opened again.
     pub(crate) fence: Arc<Fence>,
+    /// The root's paths, by which it is found out where it lies in other roots, and they in it.
+    pub(crate) paths: Arc<[PathBuf]>,
     pub(crate) policy: Option<Arc<Policy>>,
+    /// All policies that judge what is read here.
+    pub(crate) judges: Judges,
     pub(crate) resolver: Resolver,
     pub(crate) mounts: Mounts,
 }
@@ -70,20 +75,21 @@ impl<D> Clone for Base<D> {
         Self {
             directory: Arc::clone(&self.directory),
             fence: Arc::clone(&self.fence),
+            paths: Arc::clone(&self.paths),
             policy: self.policy.clone(),
+            judges: self.judges.clone(),
             resolver: self.resolver,
             mounts: self.mounts,
         }
     }
 }
 
-impl<D> Base<D> {
-    fn denies(&self, path: &RelPath, end: End, above: Above) -> bool {
-        self.policy.as_ref().is_some_and(|policy| policy.denies(path, end, above))
-    }
-
-    fn denies_links(&self, links: u64) -> bool {
-        self.policy.as_ref().is_some_and(|policy| policy.denies_links(links))
+/// Lets the policy of each root judge what is read through the others, where they lie in each other.
+pub(crate) fn acquaint<D>(bases: &mut [Base<D>]) {
+    let roots: Vec<_> = bases.iter().map(|base| (&*base.paths, base.policy.as_ref())).collect();
+    let judges: Vec<_> = (0..bases.len()).map(|own| Judges::among(&roots, own)).collect();
+    for (base, judges) in bases.iter_mut().zip(judges) {
+        base.judges = judges;
     }
 }
 
@@ -117,9 +123,7 @@ pub(crate) struct Opened<'a, F> {
 
 /// Opens the regular file that the path leads to.
 pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<'_, D::File>> {
-    if is_denied(asked.bases, asked.base, asked.path, End::Last, Above::Unknown) {
-        return Err(ErrorKind::Denied.into());
-    }
+    check_asked(asked)?;
     if asked.path.depth() > MAX_COMPONENTS {
         return Err(too_many_components());
     }
@@ -134,20 +138,29 @@ pub(crate) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Opened<'_, D::Fi
     Err(ErrorKind::Busy.into())
 }
 
-/// Whether the policy of the root denies the path, or that of another root in which it lies as well.
-pub(crate) fn is_denied<D>(bases: &[Base<D>], base: usize, path: &RelPath, end: End, above: Above) -> bool {
-    if bases[base].denies(path, end, above) {
-        return true;
+/// The path as asked, which need not be what it leads to, by each directory on its way.
+fn check_asked<D>(asked: Asked<'_, D>) -> Result<()> {
+    let judges = &asked.bases[asked.base].judges;
+    if judges.is_empty() {
+        return Ok(());
     }
-    let mut others =
-        bases.iter().enumerate().filter(|(other, root)| *other != base && root.policy.is_some()).peekable();
-    if others.peek().is_none() {
-        return false;
+    for path in asked.path.prefixes() {
+        asked.stop.check()?;
+        let end = if path.depth() < asked.path.depth() { End::OnTheWay } else { End::Last };
+        if judges.deny(&path, end) {
+            return Err(ErrorKind::Denied.into());
+        }
     }
-    let absolute = bases[base].fence.absolute(path);
-    others.any(|(_, root)| {
-        root.fence.admit(&absolute).is_ok_and(|path| absolute.is_absolute() && root.denies(&path, end, above))
-    })
+    Ok(())
+}
+
+/// Whether a policy denies what the path leads to. Fails only where it is told to stop.
+pub(crate) fn leads_to_denied<D: Directory>(asked: Asked<'_, D>) -> Result<bool> {
+    match Walk::start(asked).and_then(Walk::run) {
+        Err(error) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Deadline { .. }) => Err(error),
+        Err(error) => Ok(*error.kind() == ErrorKind::Denied),
+        Ok(_) => Ok(false),
+    }
 }
 
 /// Where the walk stopped because the next name of the request is not there. `None` when it goes on by now, or when the name that is
@@ -177,10 +190,11 @@ pub(crate) fn os_error(errno: Errno) -> Error {
     Error::caused(kind, errno)
 }
 
-/// Whether what was reached may be opened for reading, before it is.
-fn check_openable<D>(base: &Base<D>, stat: &Stat) -> Result<()> {
+/// Whether what was reached at `path` may be opened for reading, before it is.
+fn check_openable<D>(base: &Base<D>, stat: &Stat, path: impl FnOnce() -> RelPath) -> Result<()> {
+    let denies_links = || !base.judges.is_empty() && base.judges.deny_links(&path(), stat.links);
     match stat.kind {
-        Kind::Regular if base.denies_links(stat.links) => Err(ErrorKind::Denied.into()),
+        Kind::Regular if denies_links() => Err(ErrorKind::Denied.into()),
         Kind::Regular => Ok(()),
         other => Err(ErrorKind::NotAFile(FileKind::of(other)).into()),
     }

@@ -11,6 +11,7 @@ use crate::display::Shown;
 use crate::error::{Error, ErrorKind, Request, Result};
 use crate::fence::{Fence, RelPath, Syntax};
 use crate::file::RegularFile;
+use crate::policy::Judges;
 use crate::resolve::{self, Asked, Base, Mounts, Resolver};
 use crate::sys::{self, Handle, Kind};
 
@@ -65,15 +66,24 @@ impl Root {
         let path = path.as_ref();
         let directory = sys::open_ambient_directory(path).map_err(|errno| open_error(path, errno))?;
         let spellings = spellings(path, &directory);
-        Ok(Self::new(directory, &spellings))
+        let fence = Fence::new(Syntax::native(), &spellings);
+        Ok(Self::new(directory, fence, spellings))
     }
 
-    fn new(directory: OwnedFd, spellings: &[PathBuf]) -> Self {
+    /// Without a path that a request or a link could begin with. That it has one all the same matters to the policies of other roots.
+    fn without_path(directory: OwnedFd) -> Self {
+        let paths = sys::path_of(directory.as_fd()).into_iter().collect();
+        Self::new(directory, Fence::new(Syntax::native(), &[]), paths)
+    }
+
+    fn new(directory: OwnedFd, fence: Fence, paths: Vec<PathBuf>) -> Self {
         Self {
             base: Base {
                 directory: Arc::new(directory.into()),
-                fence: Arc::new(Fence::new(Syntax::native(), spellings)),
+                fence: Arc::new(fence),
+                paths: paths.into(),
                 policy: None,
+                judges: Judges::default(),
                 resolver: Resolver::default(),
                 mounts: Mounts::default(),
             },
@@ -84,7 +94,9 @@ impl Root {
     #[cfg(feature = "policy")]
     #[must_use]
     pub fn with_policy(mut self, policy: crate::policy::Policy) -> Self {
-        self.base.policy = Some(Arc::new(policy));
+        let policy = Arc::new(policy);
+        self.base.judges = Judges::alone(Arc::clone(&policy));
+        self.base.policy = Some(policy);
         self
     }
 
@@ -153,7 +165,7 @@ impl Root {
 /// A root without a path: it takes relative paths only, and every absolute link target is outside.
 impl From<Dir> for Root {
     fn from(directory: Dir) -> Self {
-        Self::new(directory.into(), &[])
+        Self::without_path(directory.into())
     }
 }
 
@@ -163,7 +175,7 @@ impl TryFrom<OwnedFd> for Root {
 
     fn try_from(descriptor: OwnedFd) -> Result<Self> {
         match sys::fstat(descriptor.as_fd()).map_err(resolve::os_error)?.kind {
-            Kind::Directory => Ok(Self::new(descriptor, &[])),
+            Kind::Directory => Ok(Self::without_path(descriptor)),
             _ => Err(Error::invalid("root must be a directory")),
         }
     }

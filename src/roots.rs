@@ -7,7 +7,7 @@ use cap_std::fs::Dir;
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
-use crate::policy::{Above, End};
+use crate::policy::End;
 use crate::resolve::{self, Asked, Base, Missing, Opened};
 use crate::root::Root;
 use crate::sys::Handle;
@@ -15,7 +15,12 @@ use crate::sys::Handle;
 /// One or more roots that a reader may read beneath.
 ///
 /// Relative paths belong to the first. An absolute path belongs to the root that it lies in, the innermost where roots lie in each
-/// other. An absolute link target that lies in another of these roots goes on there; nothing else crosses.
+/// other. An absolute link target goes on in the innermost of these roots that it lies in; nothing else crosses.
+///
+/// What lies in several of these roots is judged by the policy of each, whichever it is read through, by the names that lead there
+/// from that root. Where roots lie in each other is found out once, when they are put together, by all their paths: as given, real,
+/// and for a root made from a handle the one that procfs tells. Where that cannot be known, a policy of either denies all in the
+/// other. A directory that is mounted in two places has two names, and each is judged for itself.
 ///
 /// ```
 /// # fn main() -> Result<(), capread::Error> {
@@ -47,6 +52,7 @@ impl Roots {
     #[must_use]
     pub fn and(mut self, root: impl Into<Root>) -> Self {
         self.bases.push(root.into().base().clone());
+        resolve::acquaint(&mut self.bases);
         self
     }
 
@@ -80,8 +86,18 @@ impl Roots {
         Asked { bases: &self.bases, base: admitted.base, path: &admitted.path, stop }
     }
 
+    /// Whether a policy denies the path for its last name.
     pub(crate) fn denies(&self, base: usize, path: &RelPath) -> bool {
-        resolve::is_denied(&self.bases, base, path, End::Last, Above::Unknown)
+        self.bases[base].judges.deny(path, End::Last)
+    }
+
+    /// Whether a policy denies what the path leads to, links followed.
+    pub(crate) fn leads_to_denied(&self, admitted: &Admitted, stop: &Stop<'_>) -> Result<bool> {
+        resolve::leads_to_denied(self.asked(admitted, stop))
+    }
+
+    pub(crate) fn have_policies(&self) -> bool {
+        self.bases.iter().any(|base| base.policy.is_some())
     }
 
     pub(crate) fn base(&self, index: usize) -> &Base<Handle> {
@@ -106,6 +122,11 @@ impl Admitted {
 
     pub(crate) fn path(&self) -> &RelPath {
         &self.path
+    }
+
+    /// Another path in the same root.
+    pub(crate) fn with_path(&self, path: RelPath) -> Self {
+        Self { base: self.base, path }
     }
 }
 

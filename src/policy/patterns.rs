@@ -1,8 +1,6 @@
 //! Patterns in gitignore syntax.
 
-use std::ffi::OsStr;
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -10,7 +8,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use crate::display::Shown;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
-use crate::policy::{Above, End};
+use crate::policy::End;
+use crate::policy::judges::folded;
 
 /// Deny patterns in the syntax of gitignore(5), matched against paths relative to the root.
 ///
@@ -19,10 +18,11 @@ use crate::policy::{Above, End};
 ///
 /// Where it differs from what git does, it denies more:
 ///
-/// * letters match whatever their case, since `.ENV` may be the same file as `.env`;
+/// * a path is denied when git would, whether it heeds the case of letters or not, since `.ENV` may be the same file as `.env`; so
+///   after `*.key`, `!PUBLIC.key` excepts no `public.key`;
 /// * `secret/` denies that name whatever it is, not only a directory.
 ///
-/// A path that lies in several roots of one reader is judged by the policy of each.
+/// A path that lies in several roots of one reader is judged by the policy of each; see [`Roots`](crate::Roots).
 ///
 /// As in git, a denied directory denies all below it, also what an exception (`!secret/public`) names, and the last pattern that
 /// matches a path decides. The default denies nothing.
@@ -43,9 +43,11 @@ use crate::policy::{Above, End};
 /// ```
 #[derive(Clone)]
 pub struct Policy {
-    /// As they were given.
+    /// As git takes them.
     exact: Gitignore,
-    /// In lower case, for paths in lower case: the patterns alone fold ASCII only.
+    /// The same patterns ignoring the case of ASCII, where ranges such as `[B-c]` say more than when they are folded.
+    any_case: Gitignore,
+    /// Folded, for folded paths.
     folded: Gitignore,
     hard_links: HardLinks,
 }
@@ -66,24 +68,30 @@ impl fmt::Debug for Policy {
 
 impl Policy {
     /// Denies what `patterns` match, one pattern an item, as one line of a gitignore file: an empty one and one that starts with `#`
-    /// mean nothing. Classes with names (`[[:digit:]]`) or backslashes are refused.
+    /// mean nothing.
+    ///
+    /// What would match nothing, or something else than it seems to, is refused: an empty component, `.` or `..` (`./.env`), white
+    /// space other than spaces at the end, a byte order mark, and classes with names (`[[:digit:]]`) or backslashes.
     pub fn deny<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
-        let mut exact = builder()?;
-        let mut folded = builder()?;
+        let [mut exact, mut any_case, mut folding] = [Case::Exact, Case::Ignored, Case::Ignored].map(builder);
         for pattern in patterns {
             let given = pattern.as_ref();
-            let pattern = literal(given).map_err(|reason| refused(given, reason))?;
-            // An exception of nothing would be one of everything.
-            if pattern.trim_matches(['!', '/', ' ', '\t']).is_empty() {
-                continue;
+            let Some(pattern) = literal(given).map_err(|reason| refused(given, reason))? else { continue };
+            for (builder, pattern) in
+                [(&mut exact, &pattern), (&mut any_case, &pattern), (&mut folding, &folded(&pattern))]
+            {
+                builder.add_line(None, pattern).map_err(|error| refused(given, error))?;
             }
-            exact.add_line(None, &pattern).map_err(|error| refused(given, error))?;
-            folded.add_line(None, &pattern.to_lowercase()).map_err(|error| refused(given, error))?;
         }
         let build = |builder: GitignoreBuilder| {
             builder.build().map_err(|error| Error::invalid(format!("deny patterns: {error}")))
         };
-        Ok(Self { exact: build(exact)?, folded: build(folded)?, hard_links: HardLinks::Allow })
+        Ok(Self {
+            exact: build(exact)?,
+            any_case: build(any_case)?,
+            folded: build(folding)?,
+            hard_links: HardLinks::Allow,
+        })
     }
 
     /// Also denies files that have more than one hard link, since the other name may lie outside the root. Package stores and work
@@ -97,47 +105,80 @@ impl Policy {
         self.hard_links == HardLinks::Deny && links > 1
     }
 
+    /// Whether the path is denied for its last name; the directories above it are judged when they are entered.
+    ///
     /// A name that others follow is a directory, or a link to one. Of the last one nothing is known before it is looked at, and it
     /// is denied when it would be as a directory or as anything else.
-    pub(crate) fn denies(&self, path: &RelPath, end: End, above: Above) -> bool {
-        let text = path.as_os_str();
-        let folded = text.to_string_lossy().to_lowercase();
-        // What a name is in lower case does not depend on the names around it.
-        let names = prefixes(text).zip(prefixes(OsStr::new(&folded)));
-        let judged = match above {
-            Above::Unknown => 0,
-            Above::Allowed => path.depth().saturating_sub(1),
-        };
-        let mut names = names.skip(judged).peekable();
-        while let Some(name) = names.next() {
-            let is_last = names.peek().is_none() && end == End::Last;
-            if self.denies_name(name, true) || (is_last && self.denies_name(name, false)) {
-                return true;
-            }
-        }
-        false
-    }
-
-    fn denies_name(&self, (path, folded): (&Path, &Path), is_directory: bool) -> bool {
-        self.exact.matched(path, is_directory).is_ignore() || self.folded.matched(folded, is_directory).is_ignore()
+    pub(crate) fn denies(&self, path: &RelPath, end: End) -> bool {
+        #[cfg(test)]
+        MATCHES.set(MATCHES.get() + 1);
+        let path = Path::new(path.as_os_str());
+        let folded = folded(&path.to_string_lossy());
+        let matchers = [(&self.exact, path), (&self.any_case, path), (&self.folded, folded.as_ref())];
+        matchers.into_iter().any(|(patterns, path)| {
+            patterns.matched(path, true).is_ignore() || end == End::Last && patterns.matched(path, false).is_ignore()
+        })
     }
 }
 
-/// The paths that a path leads through, itself the last; none for the empty one.
-fn prefixes(path: &OsStr) -> impl Iterator<Item = &Path> {
-    let bytes = path.as_bytes();
-    let ends = memchr::memchr_iter(b'/', bytes).chain((!bytes.is_empty()).then_some(bytes.len()));
-    ends.map(|end| Path::new(OsStr::from_bytes(&bytes[..end])))
+#[cfg(test)]
+thread_local! {
+    /// Times that a path was matched with patterns.
+    pub(crate) static MATCHES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-fn builder() -> Result<GitignoreBuilder> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    Exact,
+    Ignored,
+}
+
+fn builder(case: Case) -> GitignoreBuilder {
     let mut builder = GitignoreBuilder::new("");
-    builder.case_insensitive(true).map_err(|error| Error::invalid(error.to_string()))?;
-    Ok(builder)
+    builder.case_insensitive(case == Case::Ignored).expect("it never fails");
+    builder
 }
 
-/// The pattern with braces that mean themselves, as in gitignore(5); the library has alternatives in them. Or why it cannot be taken.
-fn literal(pattern: &str) -> Result<String, &'static str> {
+/// The pattern of a line, if there is one, with braces that mean themselves, as in gitignore(5); the library has alternatives in them.
+/// Or why it cannot be taken.
+fn literal(line: &str) -> Result<Option<String>, &'static str> {
+    let line = trimmed(line);
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(None);
+    }
+    if line.starts_with('\u{feff}') {
+        return Err("it starts with a byte order mark");
+    }
+    if line.ends_with(|c: char| c.is_whitespace() && c != ' ') {
+        return Err("it ends with white space that is no space");
+    }
+    check_components(line)?;
+    escape_braces(line).map(Some)
+}
+
+/// Without what git takes off at the end of a line: a carriage return, and spaces that are not escaped.
+fn trimmed(line: &str) -> &str {
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let text = line.trim_end_matches(' ');
+    let backslashes = text.len() - text.trim_end_matches('\\').len();
+    let is_escaped = backslashes % 2 == 1 && text.len() < line.len();
+    &line[..text.len() + usize::from(is_escaped)]
+}
+
+/// No path has such components, so that the pattern would match nothing, whatever it was to deny.
+fn check_components(pattern: &str) -> Result<(), &'static str> {
+    let pattern = pattern.strip_prefix('!').unwrap_or(pattern);
+    let pattern = pattern.strip_prefix('/').unwrap_or(pattern);
+    let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
+    let mut components = pattern.split('/').map(|component| component.replace('\\', ""));
+    match components.find(|component| matches!(component.as_str(), "" | "." | "..")).as_deref() {
+        None => Ok(()),
+        Some("") => Err("no path has an empty component"),
+        Some(_) => Err("no path has a component '.' or '..'"),
+    }
+}
+
+fn escape_braces(pattern: &str) -> Result<String, &'static str> {
     let mut literal = String::with_capacity(pattern.len());
     let (mut in_class, mut escaped) = (false, false);
     for (index, c) in pattern.char_indices() {
@@ -158,35 +199,4 @@ fn literal(pattern: &str) -> Result<String, &'static str> {
 
 fn refused(pattern: &str, reason: impl fmt::Display) -> Error {
     Error::invalid(format!("deny pattern {} does not parse: {reason}", Shown(pattern)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Some letters have two lower cases, and the neighbours choose; a slash is the neighbour that the end is.
-    #[test]
-    fn a_path_in_lower_case_leads_through_its_prefixes_in_lower_case() {
-        let names: [&[u8]; 9] = [
-            b"A",
-            "ΑΣ".as_bytes(),
-            "Σ".as_bytes(),
-            "aΣ.".as_bytes(),
-            "İ".as_bytes(),
-            b"\xce",
-            b"\xa3S\xff",
-            b".",
-            b"'",
-        ];
-        for path in names.iter().flat_map(|a| names.iter().map(move |b| [a, b"/".as_slice(), b, b"/", a].concat())) {
-            let path = OsStr::from_bytes(&path);
-            let folded = path.to_string_lossy().to_lowercase();
-            let one_by_one: Vec<_> = prefixes(path).map(|prefix| prefix.to_string_lossy().to_lowercase()).collect();
-            let at_once: Vec<_> =
-                prefixes(OsStr::new(&folded)).map(|prefix| prefix.to_str().expect("is UTF-8")).collect();
-            assert_eq!(one_by_one, at_once);
-            assert_eq!(at_once.len(), 3);
-        }
-        assert_eq!(prefixes(OsStr::new("")).count(), 0);
-    }
 }

@@ -31,7 +31,7 @@ pub(super) fn open<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Opened<'_
     if stat.kind == Kind::Symlink {
         return Ok(None);
     }
-    check_openable(base, &stat)?;
+    check_openable(base, &stat, || asked.path.clone())?;
     let opened = reopen(&handle, &stat)?;
     Ok(opened.map(|(file, stat)| Opened { file, stat, base: asked.base, resolved: Cow::Borrowed(asked.path) }))
 }

@@ -8,12 +8,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::{
-    Asked, Base, Directory, MAX_COMPONENTS, Mounts, Opened, check_openable, compare, is_denied, os_error, reopen,
+    Asked, Base, Directory, MAX_COMPONENTS, Mounts, Opened, check_openable, compare, os_error, reopen,
     too_many_components,
 };
 use crate::error::{Error, ErrorKind, FileKind, Result};
 use crate::fence::RelPath;
-use crate::policy::{Above, End};
+use crate::policy::End;
 use crate::sys::{self, Errno, Kind, Stat};
 
 /// Links in one walk, like the kernel's `MAXSYMLINKS`, `path_resolution(7)`: the 41st is too many.
@@ -52,6 +52,8 @@ pub(crate) struct Walk<'a, D> {
     links: usize,
     /// Components planned so far, done or not; at most [`MAX_COMPONENTS`]. Steps that stay are none: they open no further level.
     components: usize,
+    /// The name that ended the walk is not there.
+    is_missing: bool,
 }
 
 /// A regular file that a walk reached: looked at, allowed to be opened, and not yet opened.
@@ -85,6 +87,7 @@ impl<'a, D: Directory> Walk<'a, D> {
             own_steps: 0,
             links: 0,
             components: 0,
+            is_missing: false,
         };
         walk.plan(asked.path.components().map(|name| Step::Down(name.into())))?;
         walk.own_steps = walk.steps.len();
@@ -107,7 +110,7 @@ impl<'a, D: Directory> Walk<'a, D> {
             let Some(step) = self.next_step()? else { return Ok(None) };
             match self.take(step) {
                 Ok(None) => {}
-                Err(error) if own && is_missing(&error) => return Ok(self.into_missing()),
+                Err(_) if own && self.is_missing => return Ok(self.into_missing()),
                 Ok(Some(_)) | Err(_) => return Ok(None),
             }
         }
@@ -162,16 +165,7 @@ impl<'a, D: Directory> Walk<'a, D> {
 
     /// The regular file, if that is what the last name leads to; `None` when the walk goes on.
     fn down(&mut self, name: Cow<'a, OsStr>) -> Result<Option<Reached<'a, D>>> {
-        // The resolved path, whatever links led here.
-        if self.asked.bases.iter().any(|root| root.policy.is_some()) {
-            let end = if self.steps.is_empty() { End::Last } else { End::OnTheWay };
-            // What is on the stack was asked for when it was entered. Below the root itself all is asked for: where it lies in another
-            // root, that one's policy may deny a directory between the two.
-            let above = if self.stack.is_empty() { Above::Unknown } else { Above::Allowed };
-            if is_denied(self.asked.bases, self.base, &self.resolved(Some(&name)), end, above) {
-                return Err(ErrorKind::Denied.into());
-            }
-        }
+        self.judge(&name)?;
         if !self.steps.is_empty() {
             if let Some(directory) = self.open_directory(&name)? {
                 self.check_mount(&directory)?;
@@ -179,7 +173,7 @@ impl<'a, D: Directory> Walk<'a, D> {
                 return Ok(None);
             }
         }
-        let handle = self.here().open_path(&name).map_err(os_error)?;
+        let handle = self.here().open_path(&name).map_err(|errno| self.not_opened(errno))?;
         // Through the handle, not by name again: whatever has the name by now, this is what was opened.
         let stat = handle.stat().map_err(os_error)?;
         self.check_mount(&handle)?;
@@ -188,7 +182,7 @@ impl<'a, D: Directory> Walk<'a, D> {
             Kind::Symlink => self.follow(&handle, &stat)?,
             _ if !self.steps.is_empty() => return Err(Error::caused(ErrorKind::NotFound, Errno::NOTDIR)),
             _ => {
-                check_openable(self.root(), &stat)?;
+                check_openable(self.root(), &stat, || self.resolved(Some(&name)))?;
                 let stack = std::mem::take(&mut self.stack);
                 return Ok(Some(Reached { base: self.base, root: self.root(), stack, name, handle, stat }));
             }
@@ -198,12 +192,26 @@ impl<'a, D: Directory> Walk<'a, D> {
 
     /// A name that others follow is mostly a directory's, and then the open itself is the look: one call instead of two. `None`, where
     /// it is no directory, decides nothing: whatever has the name next is opened and looked at anew.
-    fn open_directory(&self, name: &OsStr) -> Result<Option<D>> {
+    fn open_directory(&mut self, name: &OsStr) -> Result<Option<D>> {
         match self.here().open_directory(name) {
             Ok(directory) => Ok(Some(directory)),
             Err(Errno::NOTDIR) => Ok(None),
-            Err(errno) => Err(os_error(errno)),
+            Err(errno) => Err(self.not_opened(errno)),
         }
+    }
+
+    /// Only what an open says of a name tells that it is not there: a link may be there and its target unknown.
+    fn not_opened(&mut self, errno: Errno) -> Error {
+        self.is_missing = matches!(errno, Errno::NOENT | Errno::NAMETOOLONG);
+        os_error(errno)
+    }
+
+    /// The resolved path, whatever links led here. The directories above it were judged when they were entered.
+    fn judge(&self, name: &OsStr) -> Result<()> {
+        let judges = &self.root().judges;
+        let end = if self.steps.is_empty() { End::Last } else { End::OnTheWay };
+        let is_denied = !judges.is_empty() && judges.deny(&self.resolved(Some(name)), end);
+        if is_denied { Err(ErrorKind::Denied.into()) } else { Ok(()) }
     }
 
     fn check_mount(&self, handle: &D) -> Result<()> {
@@ -230,11 +238,13 @@ impl<'a, D: Directory> Walk<'a, D> {
         if !sys::is_link_trusted(&directory, stat) {
             return Err(Error::caused(ErrorKind::PermissionDenied, Errno::ACCESS));
         }
-        let target = link.read_link().map_err(os_error)?;
-        if rules.is_procfs && is_magic(target.as_bytes()) {
-            return Err(ErrorKind::OutsideRoot.into());
+        match link.read_link() {
+            // A magic link that leads nowhere has no text: `exe` of a kernel thread, or of a process that has ended.
+            Err(Errno::NOENT) if rules.is_procfs => Err(ErrorKind::OutsideRoot.into()),
+            Ok(target) if rules.is_procfs && is_magic(target.as_bytes()) => Err(ErrorKind::OutsideRoot.into()),
+            Ok(target) => self.go_on(target.as_bytes()),
+            Err(errno) => Err(os_error(errno)),
         }
-        self.go_on(target.as_bytes())
     }
 
     fn go_on(&mut self, target: &[u8]) -> Result<()> {
@@ -285,15 +295,14 @@ impl<'a, D: Directory> Reached<'a, D> {
     }
 }
 
-/// The root that an absolute target lies in, the walk's own first, and what is left of the target below it.
+/// The root that an absolute target lies in, and what is left of the target below it: the innermost, as for a request, and of those
+/// that have the same path the walk's own.
 fn locate_target<'t, D>(bases: &[Base<D>], own: usize, target: &'t [u8]) -> Option<(usize, &'t [u8])> {
     let others = (0..bases.len()).filter(|base| *base != own);
-    std::iter::once(own).chain(others).find_map(|base| Some((base, bases[base].fence.below_root_in_target(target)?)))
-}
-
-/// Not there at all, rather than a file where a directory is needed.
-fn is_missing(error: &Error) -> bool {
-    *error.kind() == ErrorKind::NotFound && error.raw_os_error() != Some(Errno::NOTDIR.raw_os_error())
+    let around = std::iter::once(own)
+        .chain(others)
+        .filter_map(|base| Some((base, bases[base].fence.below_root_in_target(target)?)));
+    around.min_by_key(|(_, below)| below.len())
 }
 
 /// The steps of a link's target, without the root's path in front of it.

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
@@ -76,6 +76,13 @@ pub(crate) fn open_ambient_directory(path: &Path) -> Result<OwnedFd> {
     }
 }
 
+/// The absolute path of what is open, as the kernel has it now; `None` without procfs. A name and no more, that need not lead back.
+pub(crate) fn path_of(fd: BorrowedFd<'_>) -> Option<PathBuf> {
+    let link = format!("/proc/thread-self/fd/{}", fd.as_raw_fd());
+    let path = retry_on_intr(|| rustix::fs::readlink(link.as_str(), Vec::new())).ok()?;
+    Some(OsString::from_vec(path.into_bytes()).into()).filter(|path: &PathBuf| path.is_absolute())
+}
+
 /// A handle of a walk: a root's, or what a step opened with `O_PATH`.
 #[derive(Debug)]
 pub(crate) struct Handle(OwnedFd);
@@ -99,13 +106,13 @@ impl Handle {
         self.0.try_clone()
     }
 
-    /// The first `most` names in this directory, in no order, `.` and `..` left out.
-    pub(crate) fn names(&self, most: usize) -> Result<Vec<OsString>> {
+    /// The names in this directory, in no order, `.` and `..` left out.
+    pub(crate) fn names(&self) -> Result<impl Iterator<Item = Result<OsString>> + use<>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = retry_on_intr(|| rustix::fs::openat(self, ".", flags, Mode::empty()))?;
         let names =
             rustix::fs::Dir::new(listed)?.map(|entry| Ok(OsString::from_vec(entry?.file_name().to_bytes().to_vec())));
-        names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")).take(most).collect()
+        Ok(names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::fence::RelPath;
 use crate::resolve::Missing;
 use crate::roots::{Admitted, Roots};
-use crate::sys::Handle;
+use crate::sys::{self, Handle};
 
 /// Most entries of a directory that are looked at.
 const MAX_ENTRIES: usize = 10_000;
@@ -22,43 +22,63 @@ const MAX_COMPARED_BYTES: usize = 64;
 const ENTRIES_BETWEEN_CHECKS: usize = 256;
 
 /// Paths like the one asked for, best first: its names as far as they are there, then one that is like the missing one. All lie in
-/// the deepest directory that exists, and none is denied.
+/// the deepest directory that exists, and none is denied, nor is what they lead to.
 pub(super) fn paths(roots: &Roots, admitted: &Admitted, stop: &Stop<'_>) -> Result<Vec<String>> {
     let Some(missing) = roots.missing(admitted, stop)? else { return Ok(Vec::new()) };
     let asked: Vec<_> = admitted.path().components().collect();
     let (found, Some(wanted)) = (&asked[..missing.found], asked[missing.found].to_str()) else { return Ok(Vec::new()) };
-    let path = |name: &str| RelPath::of_names(found.iter().copied().chain([name.as_ref()]));
-    let mut names = names(roots, &missing);
-    names.retain(|name| {
-        !roots.denies(admitted.base(), &path(name))
-            && !roots.denies(missing.base, &missing.resolved.join(name.as_ref()))
-    });
-    let names = like(wanted, names, stop)?;
-    Ok(names.iter().map(|name| roots.told(admitted.base(), &path(name)).to_string_lossy().into_owned()).collect())
+    let path = |name: &str| admitted.with_path(RelPath::of_names(found.iter().copied().chain([name.as_ref()])));
+    let mut names = like(wanted, missing.directory.as_ref().unwrap_or(&roots.base(missing.base).directory), stop)?;
+    if roots.have_policies() {
+        names = allowed(roots, &missing, names, path, stop)?;
+    }
+    names.truncate(MAX_SUGGESTIONS);
+    Ok(names.iter().map(|name| roots.told_as_asked(&path(name)).to_string_lossy().into_owned()).collect())
 }
 
-/// Names in the directory. One that cannot be listed has none.
-fn names(roots: &Roots, missing: &Missing<Handle>) -> Vec<String> {
-    let base = roots.base(missing.base);
-    let directory = missing.directory.as_ref().unwrap_or(&base.directory);
-    let names = directory.names(MAX_ENTRIES).unwrap_or_default();
-    // A name that is no UTF-8 could not be asked for in return.
-    names.into_iter().filter_map(|name| name.into_string().ok()).collect()
+/// The first few names that are not denied, without those that lead to what is. Only few, because each of them is walked.
+fn allowed(
+    roots: &Roots,
+    missing: &Missing<Handle>,
+    names: Vec<String>,
+    path: impl Fn(&str) -> Admitted,
+    stop: &Stop<'_>,
+) -> Result<Vec<String>> {
+    let mut best = Vec::new();
+    for name in names {
+        stop.check()?;
+        let asked = path(&name);
+        let lies_at = missing.resolved.join(name.as_ref());
+        if !roots.denies(asked.base(), asked.path()) && !roots.denies(missing.base, &lies_at) {
+            best.push((name, asked));
+        }
+        if best.len() == MAX_SUGGESTIONS {
+            break;
+        }
+    }
+    let mut allowed = Vec::new();
+    for (name, asked) in best {
+        if !roots.leads_to_denied(&asked, stop)? {
+            allowed.push(name);
+        }
+    }
+    Ok(allowed)
 }
 
-fn like(wanted: &str, names: Vec<String>, stop: &Stop<'_>) -> Result<Vec<String>> {
-    let wanted = Wanted::new(wanted);
+/// Names in the directory like `wanted`, best first. A directory that cannot be listed has none.
+fn like(wanted: &str, directory: &Handle, stop: &Stop<'_>) -> Result<Vec<String>> {
+    let like = Wanted::new(wanted);
+    let names = directory.names().into_iter().flatten().map_while(sys::Result::ok);
     let mut ranked = Vec::new();
-    for (index, name) in names.into_iter().enumerate() {
+    for (index, name) in names.take(MAX_ENTRIES).enumerate() {
         if index % ENTRIES_BETWEEN_CHECKS == 0 {
             stop.check()?;
         }
-        if let Some(distance) = wanted.distance(&name) {
-            ranked.push((distance, name));
-        }
+        // A name that is no UTF-8 could not be asked for in return. The very name is there by now.
+        let name = name.into_string().ok().filter(|name| name != wanted);
+        ranked.extend(name.and_then(|name| Some((like.distance(&name)?, name))));
     }
     ranked.sort();
-    ranked.truncate(MAX_SUGGESTIONS);
     Ok(ranked.into_iter().map(|(_, name)| name).collect())
 }
 

@@ -12,7 +12,7 @@ use nix::mount::{MntFlags, MsFlags, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::chroot;
 use rstest::rstest;
-use rustix::fs::FileType;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::{Tree, check_in, missing, no_permission, outside, root_at, special, text, too_many_links};
 use crate::world::{
@@ -305,7 +305,7 @@ fn fake_procfs(tree: &Tree, kind: &str) {
         match kind {
             "file" => fs::write(name, "OUT: fake\n").unwrap(),
             "link" => symlink(tree.at("O/s"), name).unwrap(),
-            "fifo" => tree.node(name.to_str().unwrap(), FileType::Fifo, 0),
+            "fifo" => mknodat(CWD, name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap(),
             "directory" => fs::create_dir(name).unwrap(),
             _ => {}
         }

@@ -84,6 +84,15 @@ fn letters_match_whatever_their_case_beyond_ascii() {
     let tree = Tree::new(&["É", "d/ПАРОЛЬ"]);
     let root = tree.root().with_policy(Policy::deny(["é", "пароль"]).unwrap());
     check_in(&tree, &root, &[("É", denied("É")), ("é", denied("é")), ("d/ПАРОЛЬ", denied("d/ПАРОЛЬ"))]);
+    // One letter in several forms, of which lower or upper case alone leave two.
+    for forms in
+        [&["Σ", "σ", "ς"][..], &["s", "S", "ſ"], &["ß", "ẞ", "SS", "ss"], &["k", "K", "\u{212a}"], &["µ", "μ", "Μ"]]
+    {
+        for (pattern, path) in forms.iter().flat_map(|one| forms.iter().map(move |other| (one, other))) {
+            let root = tree.root().with_policy(Policy::deny([pattern]).unwrap());
+            check_in(&tree, &root, &[(path, denied(path))]);
+        }
+    }
 }
 
 /// In gitignore(5) a brace is a character like any other; names with braces are what templates have.
@@ -111,25 +120,78 @@ fn an_exception_for_directories_is_none_for_files() {
     );
 }
 
+/// It would deny nothing, or except nothing, and nobody would know.
 #[test]
-fn an_empty_exception_excepts_nothing() {
-    let tree = Tree::new(&[".env = OUT: secret"]);
-    for empty in ["!", "! ", "!/", "!//"] {
-        let root = tree.root().with_policy(Policy::deny([".env", empty]).unwrap());
-        check_in(&tree, &root, &[(".env", denied(".env"))]);
-    }
-}
-
-#[test]
-fn refuses_classes_that_it_does_not_know() {
+fn refuses_patterns_that_match_nothing() {
+    let dots = "no path has a component '.' or '..'";
+    let empty = "no path has an empty component";
+    let white_space = "it ends with white space that is no space";
     for (pattern, reason) in [
+        ("./.env", dots),
+        ("../.env", dots),
+        ("/./x", dots),
+        ("a/../b", dots),
+        ("a/.", dots),
+        ("!./.env", dots),
+        ("\\./x", dots),
+        (".", dots),
+        ("../", dots),
+        ("sub//x", empty),
+        ("//x", empty),
+        ("secret//", empty),
+        ("/", empty),
+        ("!", empty),
+        ("!/", empty),
+        ("!  ", empty),
+        ("!//", empty),
+        ("secret\u{a0}", white_space),
+        ("secret\t", white_space),
+        ("secret\t\r", white_space),
+        ("\t", white_space),
+        ("secret\n", white_space),
+        ("\u{feff}.env", "it starts with a byte order mark"),
         ("key[[:digit:]]", "a class with a name is not supported"),
         ("a[\\]]", "a backslash in a class is not supported"),
         ("!x[[:alpha:]", "a class with a name is not supported"),
     ] {
-        let message = format!("deny pattern {pattern} does not parse: {reason}");
-        assert_fails(Policy::deny([pattern]), "invalid_argument", &message);
+        let error = Policy::deny([".env", pattern]).unwrap_err();
+        let message = error.to_string();
+        assert_eq!(error.code(), "invalid_argument", "{pattern:?}");
+        assert!(message.ends_with(&format!(" does not parse: {reason}")), "{pattern:?}: {message}");
     }
+    for pattern in ["...", "..x/.y", "a/**/b", "**/", "/**", "[.]x", "\u{a0}x", "a\tb", "a \tb"] {
+        assert!(Policy::deny([pattern]).is_ok(), "{pattern:?}");
+    }
+}
+
+/// git denies each of these paths, and a file system that ignores case may take each for one that is denied.
+#[test]
+fn ignoring_case_never_denies_less() {
+    check(&[
+        Row(
+            "an exception by another case",
+            &["*.key", "!PUBLIC.key"],
+            &["public.key = OUT: secret", "PUBLIC.key", "Public.Key"],
+            &[
+                ("public.key", denied("public.key")),
+                ("Public.Key", text("IN: Public.Key")),
+                ("PUBLIC.key", text("IN: PUBLIC.key")),
+            ],
+        ),
+        Row(
+            "a negated class",
+            &["[!A]*"],
+            &["a.txt = OUT: secret", "A.txt"],
+            &[("a.txt", denied("a.txt")), ("A.txt", text("IN: A.txt"))],
+        ),
+        Row("a range over both cases", &["[B-c]"], &["d", "D"], &[("d", denied("d")), ("D", denied("D"))]),
+        Row(
+            "an exception in its own case",
+            &[".env*", "!.env.example"],
+            &[".env.example", ".ENV.local"],
+            &[(".env.example", text("IN: .env.example")), (".ENV.local", denied(".ENV.local"))],
+        ),
+    ]);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use capread::{ReadRequest, ReadTool, Root, Roots};
 use rstest::rstest;
 
 use crate::support::{Tree, in_mode, root_at};
+#[cfg(feature = "policy")]
+use crate::world::mode;
 
 /// What a read gave, with the placeholders for its paths filled in.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,6 +35,11 @@ fn failed(code: &'static str, message: &str, path: &str) -> Answer {
 
 fn missing(path: &str) -> Answer {
     failed("not_found", "File does not exist", path)
+}
+
+#[cfg(feature = "policy")]
+fn denied(path: &str) -> Answer {
+    failed("denied", "Path is denied by policy", path)
 }
 
 fn left(path: &str) -> Answer {
@@ -98,6 +105,11 @@ fn roots(tree: &Tree, paths: &[&str]) -> Roots {
     let mut all = paths.iter().map(|path| root_at(tree.fill(path)));
     let first = Roots::from(all.next().unwrap());
     all.fold(first, Roots::and)
+}
+
+/// A root without a path.
+fn handle(tree: &Tree, path: &str) -> Root {
+    in_mode(Root::from(Dir::open_ambient_dir(tree.fill(path), ambient_authority()).unwrap()))
 }
 
 /// Three roots, R, `T/other` and `T/third`, and a directory that is none.
@@ -297,13 +309,13 @@ fn the_innermost_of_nested_roots_has_the_path() {
             // The same link, by the outer root and by the inner one.
             ("sub/up", through("sub/up", "f", "IN: f")),
             ("{R}/sub/up", left("{R}/sub/up")),
-            ("sub/own", through("sub/own", "sub/f", "IN: sub/f")),
+            ("sub/own", through("sub/own", "{R}/sub/f", "IN: sub/f")),
             ("{R}/sub/own", through("{R}/sub/own", "{R}/sub/f", "IN: sub/f")),
             ("{R}/sub/outer", through("{R}/sub/outer", "f", "IN: f")),
-            // An absolute target stays in its own root where it can.
-            ("l", through("l", "sub/f", "IN: sub/f")),
+            // An absolute target goes on in the innermost root, as a request does, and leads nowhere else than that.
+            ("l", through("l", "{R}/sub/f", "IN: sub/f")),
             ("m", through("m", "f", "IN: f")),
-            ("n", through("n", "f", "IN: f")),
+            ("n", left("n")),
             ("{R}/sub/nope", missing("{R}/sub/nope")),
         ],
     );
@@ -319,7 +331,7 @@ fn the_innermost_of_nested_roots_has_the_path() {
             ("../f", left("../f")),
             ("up", left("up")),
             ("outer", through("outer", "{R}/f", "IN: f")),
-            ("{R}/l", through("{R}/l", "{R}/sub/f", "IN: sub/f")),
+            ("{R}/l", through("{R}/l", "f", "IN: sub/f")),
         ],
     );
     let nested_twice = roots(&tree, &["{R}", "{R}/sub/g", "{R}/sub"]);
@@ -371,10 +383,9 @@ fn every_spelling_of_every_root_counts() {
 fn a_root_without_a_path_is_reached_by_relative_paths_alone() {
     let tree =
         Tree::new(&["f", "l -> {T}/other/f", "own -> {R}/f", "T/other/f = IN: other/f", "T/other/back -> {R}/f"]);
-    let handle = |path: &str| in_mode(Root::from(Dir::open_ambient_dir(tree.fill(path), ambient_authority()).unwrap()));
     check(
         &tree,
-        &Roots::from(handle("{R}")).and(root_at(tree.fill("{T}/other"))),
+        &Roots::from(handle(&tree, "{R}")).and(root_at(tree.fill("{T}/other"))),
         [
             ("f", at("f", "IN: f")),
             ("l", through("l", "{T}/other/f", "IN: other/f")),
@@ -386,7 +397,7 @@ fn a_root_without_a_path_is_reached_by_relative_paths_alone() {
     );
     check(
         &tree,
-        &Roots::from(tree.root()).and(handle("{T}/other")),
+        &Roots::from(tree.root()).and(handle(&tree, "{T}/other")),
         [
             ("f", at("f", "IN: f")),
             ("l", left("l")),
@@ -449,7 +460,6 @@ fn the_policy_of_each_root_on_the_way_holds() {
         "T/other/back -> {R}/key",
     ]);
     let deny = |pattern: &str| capread::Policy::deny([pattern]).unwrap();
-    let denied = |path: &str| failed("denied", "Path is denied by policy", path);
     let first = tree.root().with_policy(deny("key"));
     let second = root_at(tree.fill("{T}/other")).with_policy(deny("secret").deny_hard_links());
     check(
@@ -473,6 +483,134 @@ fn the_policy_of_each_root_on_the_way_holds() {
             ("{T}/other/hard", denied("{T}/other/hard")),
         ],
     );
+}
+
+/// A root in another, each by any of its names or by none, and the secrets of the inner one by every way there is.
+#[cfg(feature = "policy")]
+#[rstest]
+fn the_policy_of_a_root_holds_through_the_root_around_it(
+    #[values("{R}", "{T}/alias", "{T}/alias/../app/.", "handle")] outer: &str,
+    #[values("{R}/b", "{R}/link", "handle")] inner: &str,
+) {
+    let tree = Tree::new(&[
+        "T/alias -> app",
+        "link -> b",
+        "b/secrets/key = OUT: secret",
+        "b/one",
+        "b/two => b/one",
+        "b/f",
+        "secrets/f",
+        "x -> {R}/b/secrets/key",
+        "y -> b/secrets/key",
+        "z -> {T}/alias/b/two",
+        "d/up -> ../b/one",
+    ]);
+    let root = |path, at| if path == "handle" { handle(&tree, at) } else { root_at(tree.fill(path)) };
+    let policy = capread::Policy::deny(["/secrets"]).unwrap().deny_hard_links();
+    let roots = Roots::from(root(outer, "{R}")).and(root(inner, "{R}/b").with_policy(policy));
+    let code = |request: &str| match Answer::of(&roots, &tree.fill(request)) {
+        Answer::Read { .. } => "read",
+        Answer::Failed { code, .. } => code,
+    };
+    for request in
+        ["b/secrets/key", "link/secrets/key", "y", "b/secrets", "b/secrets/nope", "b/one", "d/up", "link/two"]
+    {
+        assert_eq!(code(request), "denied", "{request}");
+    }
+    // Absolute targets lead out of a root that has no path.
+    for request in ["x", "z", "{T}/alias/b/secrets/key", "{R}/b/secrets/key"] {
+        assert!(["denied", "outside_root"].contains(&code(request)), "{request}: {}", code(request));
+    }
+    let is_known = mode().has_procfs() || !(outer == "handle" || inner == "handle");
+    let others = [("b/f", "IN: b/f"), ("secrets/f", "IN: secrets/f")];
+    check(&tree, &roots, others.map(|(path, text)| (path, if is_known { at(path, text) } else { denied(path) })));
+}
+
+#[cfg(feature = "policy")]
+#[rstest]
+fn the_policy_of_a_root_holds_in_the_root_inside_it(
+    #[values("{R}", "{T}/alias", "handle")] outer: &str,
+    #[values("{R}/b", "{R}/link", "handle")] inner: &str,
+) {
+    let tree = Tree::new(&["T/alias -> app", "link -> b", "b/key = OUT: secret", "b/f", "b/two => b/f", "b/g", "key"]);
+    let root = |path: &str, at: &str| if path == "handle" { handle(&tree, at) } else { root_at(tree.fill(path)) };
+    let roots = |policy| Roots::from(root(inner, "{R}/b")).and(root(outer, "{R}").with_policy(policy));
+    let deny = |pattern: &str| capread::Policy::deny([pattern]).unwrap();
+    check(&tree, &roots(deny("/b/key")), [("key", denied("key")), ("./x/../key", denied("key"))]);
+    check(&tree, &roots(deny("nothing").deny_hard_links()), [("f", denied("f")), ("two", denied("two"))]);
+    // The way to the inner root is denied, and with it all below.
+    check(&tree, &roots(deny("b/")), [("g", denied("g")), ("nope", denied("nope")), ("f/x", denied("f/x"))]);
+    let is_known = mode().has_procfs() || !(outer == "handle" || inner == "handle");
+    if is_known {
+        check(&tree, &roots(deny("/key")), [("key", at("key", "OUT: secret")), ("g", at("g", "IN: b/g"))]);
+    }
+}
+
+/// However far above.
+#[cfg(feature = "policy")]
+#[test]
+fn a_root_in_a_denied_directory_is_denied() {
+    let tree = Tree::new(&["x/y/z/f", "T/other/into -> {R}/x/y/z", "T/other/f = IN: other"]);
+    let policy = |patterns: &[&str]| tree.root().with_policy(capread::Policy::deny(patterns).unwrap());
+    let roots = |policy| roots(&tree, &["{T}/other", "{R}/x/y/z"]).and(policy);
+    for pattern in ["x", "y/", "/x/y/z"] {
+        let requests = ["into/f", "into/nope", "{R}/x/y/z/f", "{R}/x/y/z"];
+        check(&tree, &roots(policy(&[pattern])), requests.map(|request| (request, denied(request))));
+    }
+    check(&tree, &roots(policy(&["/z"])), [("into/f", through("into/f", "{R}/x/y/z/f", "IN: x/y/z/f"))]);
+}
+
+/// The file system may not tell them apart. The names of a root are as little its own as those that patterns name.
+#[cfg(feature = "policy")]
+#[test]
+fn the_place_of_a_root_is_known_whatever_the_case() {
+    let tree = Tree::new(&["b/secrets/key", "B/secrets/key = OUT: secret", "B/f"]);
+    let policy = capread::Policy::deny(["/secrets"]).unwrap();
+    let roots = Roots::from(tree.root()).and(root_at(tree.at("b")).with_policy(policy));
+    let secrets = ["b/secrets/key", "B/secrets/key", "{T}/app/B/secrets"];
+    check(&tree, &roots, secrets.map(|path| (path, denied(path.trim_start_matches("{T}/app/")))));
+    check(&tree, &roots, [("B/f", at("B/f", "IN: B/f"))]);
+}
+
+/// Where roots lie apart, they are not in each other's way.
+#[cfg(feature = "policy")]
+#[test]
+fn a_policy_says_nothing_of_a_root_that_lies_elsewhere() {
+    let tree = Tree::new(&["key", "T/app-secret/key = IN: other", "O/key"]);
+    let policy = || capread::Policy::deny(["key"]).unwrap();
+    let path = "{T}/app-secret/key";
+    let first = Roots::from(tree.root()).and(root_at(tree.fill("{T}/app-secret")).with_policy(policy()));
+    check(&tree, &first, [("key", at("key", "IN: key")), (path, denied(path))]);
+    let second = Roots::from(tree.root().with_policy(policy())).and(root_at(tree.fill("{T}/app-secret")));
+    check(&tree, &second, [("key", denied("key")), (path, at(path, "IN: other"))]);
+    let unnamed = Roots::from(handle(&tree, "{R}")).and(root_at(tree.fill("{T}/app-secret")).with_policy(policy()));
+    let expected = if mode().has_procfs() { at("key", "IN: key") } else { denied("key") };
+    check(&tree, &unnamed, [("key", expected)]);
+}
+
+/// The absolute path of the file is longer than the longest request.
+#[cfg(feature = "policy")]
+#[test]
+fn no_path_is_too_long_for_a_policy() {
+    let tree = Tree::new(&["b/secrets/"]);
+    let mut request = "b/secrets".to_owned();
+    let mut directory = Dir::open_ambient_dir(tree.at("b/secrets"), ambient_authority()).unwrap();
+    while request.len() + 2 + tree.path().as_os_str().len() < 4096 {
+        let name = "n".repeat((4093 - request.len()).min(255));
+        directory.create_dir(&name).unwrap();
+        directory = directory.open_dir(&name).unwrap();
+        request = format!("{request}/{name}");
+    }
+    directory.write("f", "OUT: secret\n").unwrap();
+    request += "/f";
+    assert!(request.len() <= 4096 && request.len() + tree.path().as_os_str().len() >= 4096, "{}", request.len());
+    let deny = |pattern: &str| capread::Policy::deny([pattern]).unwrap();
+    for outer in [tree.root(), handle(&tree, "{R}")] {
+        let roots = Roots::from(outer).and(root_at(tree.at("b")).with_policy(deny("/secrets")));
+        let tool = ReadTool::new(roots);
+        let error = tool.call(&ReadRequest::new(&request), &|| false).unwrap_err();
+        assert_eq!(error.code(), "denied");
+    }
 }
 
 #[rstest]

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use capread::{Error, ReadRequest, ReadTool, Roots};
 
 use crate::support::{Shared, Tree, assert_fails, root_at, without_privileges};
-use crate::world::mode;
+use crate::world::{mode, proc};
 
 /// One line of a table: a tree, and what must be suggested there for some requests.
 struct Row<'a>(&'a [&'a str], &'a [(&'a str, &'a [&'a str])]);
@@ -174,13 +174,19 @@ fn suggests_nothing_that_is_denied() {
     check_in(
         &tree,
         &tool(&[]),
-        &[(".evn", &[".env"]), ("l/mian.rs", &["l/main.rs"]), ("secert/key", &["secret", "secrets"])],
+        &[
+            (".evn", &[".env"]),
+            ("l/mian.rs", &["l/main.rs"]),
+            ("secert/key", &["secret", "secrets"]),
+            ("note", &["notes"]),
+        ],
     );
-    check_in(&tree, &tool(&[".env"]), &[(".evn", &[]), ("env.example", &[".env.example"]), ("note", &["notes"])]);
+    check_in(&tree, &tool(&[".env"]), &[(".evn", &[]), ("env.example", &[".env.example"])]);
     check_in(&tree, &tool(&[".env*", "!.env.example"]), &[("env.example", &[".env.example"]), ("env", &[])]);
     check_in(&tree, &tool(&["secret/"]), &[("secert/key", &["secrets"]), ("secrets/kye", &["secrets/key"])]);
     check_in(&tree, &tool(&["*.rs"]), &[("d/mian.c", &["d/main.c"]), ("d/main.r", &["d/main.c"])]);
-    // By where it lies, not only by its name.
+    // By where it leads, and by where it lies, not only by its name.
+    check_in(&tree, &tool(&[".env"]), &[("note", &[])]);
     check_in(&tree, &tool(&["/d/main.rs"]), &[("d/main.r", &["d/main.c"]), ("l/main.r", &["l/main.c"])]);
     check_in(&tree, &tool(&["*"]), &[]);
     let error = fail(&tool(&["*"]), "d/mian.rs");
@@ -195,6 +201,40 @@ fn suggests_nothing_that_would_be_denied_when_asked_for() {
     let tool = ReadTool::new(tree.root().with_policy(capread::Policy::deny(["/l/main.rs"]).unwrap()));
     assert_eq!(fail(&tool, "l/main.rs").code(), "denied");
     check_in(&tree, &tool, &[("l/mian.rs", &[]), ("d/mian.rs", &["d/main.rs"])]);
+}
+
+#[cfg(feature = "policy")]
+#[test]
+fn suggests_no_file_that_is_denied_for_its_links() {
+    let policy = || capread::Policy::deny([""; 0]).unwrap();
+    let tree = Tree::new(&["one.txt", "two.txt => one.txt", "only.txt", "l.txt -> two.txt"]);
+    let tool = |policy| ReadTool::new(tree.root().with_policy(policy));
+    check_in(&tree, &tool(policy()), &[("onn.txt", &["one.txt", "only.txt"]), ("ll.txt", &["l.txt"])]);
+    check_in(&tree, &tool(policy().deny_hard_links()), &[("onn.txt", &["only.txt"]), ("ll.txt", &[])]);
+}
+
+/// Names that are denied take no place of others.
+#[cfg(feature = "policy")]
+#[test]
+fn suggests_what_is_allowed_behind_better_names_that_are_denied() {
+    let tree = Tree::new(&["file1", "file2", "file3", "file4", "filing", "filling"]);
+    let tool = ReadTool::new(tree.root().with_policy(capread::Policy::deny(["file?"]).unwrap()));
+    check_in(&tree, &tree.tool(), &[("filein", &["file1", "file2", "file3"])]);
+    check_in(&tree, &tool, &[("filein", &["filing", "filling"])]);
+}
+
+/// A process that has ended and is not waited for has no program: its link is there, and leads nowhere.
+#[test]
+fn suggests_no_link_that_is_there_and_leads_nowhere() {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let exe = format!("{}/exe", child.id());
+    while proc().join(&exe).read_link().is_ok() {
+        std::thread::yield_now();
+    }
+    assert!(proc().join(&exe).is_symlink());
+    let error = fail(&ReadTool::new(root_at(proc())), &exe);
+    assert_eq!((error.code(), error.suggestions()), ("outside_root", &[] as &[String]));
+    child.wait().unwrap();
 }
 
 #[test]
@@ -306,6 +346,29 @@ fn can_be_stopped_while_it_looks() {
     assert!(all >= before + 520 / 256, "asked {all} times, {before} of them before the names were compared");
     for at in before..all {
         assert_stops(&tree, at);
+    }
+}
+
+/// However many names there are, and however long the way to them is.
+#[cfg(feature = "policy")]
+#[test]
+fn can_be_stopped_while_a_policy_is_asked() {
+    let tree = Tree::new(&[]);
+    for number in 0..520 {
+        tree.file(&format!("d/file.{number:04}"), b"");
+    }
+    let policy = capread::Policy::deny(["file.0*"]).unwrap();
+    let tool = ReadTool::new(tree.root().with_policy(policy));
+    let looks = |at: usize| {
+        let asked = Shared::new(0);
+        let cancel = || asked.replace(asked.get() + 1) >= at;
+        let error = tool.call(&ReadRequest::new("d/file.x"), &cancel).unwrap_err();
+        (error.code(), asked.get())
+    };
+    let (code, all) = looks(usize::MAX);
+    assert!(code == "not_found" && all > 520, "{code} after {all} looks at the flag");
+    for at in (0..all).step_by(7) {
+        assert_eq!(looks(at), ("cancelled", at + 1));
     }
 }
 

@@ -130,7 +130,7 @@ impl Tree {
         } else if let Some((name, text)) = entry.split_once(" = ") {
             self.file(name, text.as_bytes());
         } else if let Some(name) = entry.strip_suffix('/') {
-            fs::create_dir_all(self.at(name)).unwrap();
+            fs::create_dir_all(self.place(name)).unwrap();
             assert!(self.at(name).is_dir(), "{entry}");
         } else if let Some(name) = entry.strip_suffix('|') {
             self.node(name, FileType::Fifo, 0);
@@ -168,9 +168,14 @@ impl Tree {
         assert_eq!(FileType::from_raw_mode(path.symlink_metadata().unwrap().mode()), kind, "{name}");
     }
 
+    /// The path of a new entry, in a directory that is there by now. No link may lead it out of the tree, nor be written through.
+    #[track_caller]
     fn place(&self, name: &str) -> PathBuf {
         let path = self.at(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let directory = path.parent().unwrap();
+        let there = directory.ancestors().find(|above| above.exists()).unwrap().canonicalize().unwrap();
+        assert!(there.starts_with(&self.base) && !path.is_symlink(), "{name} would be written through a link");
+        fs::create_dir_all(directory).unwrap();
         path
     }
 

@@ -1,8 +1,8 @@
 //! What links, directories and permissions make of a path.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, lchown, symlink};
@@ -528,6 +528,34 @@ fn target() -> impl Strategy<Value = String> {
     .prop_filter("is a target", |target| !target.is_empty())
 }
 
+/// An entry of a random tree: its path, the target where it is a link, and whether else it is a directory.
+type Planted = (String, Option<String>, bool);
+
+/// Plants a tree by a handle of its root, so that no link that is there already leads what comes later out of it.
+fn plant(tree: &Tree, entries: Vec<Planted>) {
+    let root = Dir::open_ambient_dir(tree.path(), ambient_authority()).unwrap();
+    for (path, target, is_directory) in entries {
+        // What is in the way stays there: any tree will do.
+        let _ = match target {
+            Some(target) => root.symlink_contents(target, path),
+            None if is_directory => root.create_dir_all(path),
+            None => root.write(path, "IN:"),
+        };
+    }
+    let names = |path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>();
+    assert_eq!(names(tree.at("T/")), ["app", "elsewhere"].map(OsString::from).into());
+    assert_eq!(names(tree.outside()), [OsString::from("a")].into());
+    assert_eq!(fs::read_to_string(tree.at("O/a")).unwrap(), "OUT: a\n");
+}
+
+/// What the links of random trees lead to beyond the folder of a tree.
+fn outside_of_all_trees() -> (Option<String>, Vec<bool>) {
+    let names = ["a", "b", "c", "app", "elsewhere"];
+    let folders = [std::env::temp_dir(), "/".into(), "/etc".into()];
+    let there = folders.iter().flat_map(|folder| names.map(|name| folder.join(name).symlink_metadata().is_ok()));
+    (fs::read_to_string("/etc/hostname").ok(), there.collect())
+}
+
 #[test]
 fn agrees_with_the_kernel_on_what_lies_beneath() {
     let name = || proptest::sample::select(vec!["a", "b", "c"]);
@@ -536,17 +564,10 @@ fn agrees_with_the_kernel_on_what_lies_beneath() {
     let trees = (proptest::collection::vec(entry, 1..14), proptest::collection::vec(path(), 12));
     let seen = RefCell::new(BTreeMap::<&str, usize>::new());
     let config = ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() };
+    let before = outside_of_all_trees();
     let result = TestRunner::new(config).run(&trees, |(entries, requests)| {
         let tree = Tree::new(&["O/a"]);
-        for (path, target, is_directory) in entries {
-            let path = tree.at(&path);
-            // What is in the way stays there: any tree will do.
-            let _ = match target {
-                Some(target) => symlink(target, path),
-                None if is_directory => fs::create_dir_all(path),
-                None => fs::write(path, "IN:"),
-            };
-        }
+        plant(&tree, entries);
         let root = tree.root();
         let by_each = [Resolver::Auto, Resolver::Kernel, Resolver::Walk].map(|way| root.clone().with_resolver(way));
         for request in requests.iter().map(Path::new) {
@@ -559,6 +580,7 @@ fn agrees_with_the_kernel_on_what_lies_beneath() {
         Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(outside_of_all_trees(), before, "a tree was planted outside");
     for outcome in ["file", "not_a_file", "not_found", "outside_root", "too_many_links"] {
         assert!(seen.borrow().get(outcome).is_some_and(|count| *count > 10), "{outcome} was hardly tried: {seen:?}");
     }

@@ -76,7 +76,7 @@ impl Mode {
         }
     }
 
-    fn has_procfs(self) -> bool {
+    pub(crate) fn has_procfs(self) -> bool {
         !matches!(self, Self::AutoWithoutProcfs | Self::WalkWithoutProcfs)
     }
 

@@ -181,6 +181,11 @@ fn a_policy_that_cannot_be_had_is_an_error_at_start() {
     };
     let told = stderr(&["read", "f", "--deny", "[z-a]"]);
     assert!(told.starts_with("error: deny pattern [z-a] does not parse: "), "{told}");
+    let told = stderr(&["read", "f", "--deny", "./.env"]);
+    assert!(
+        told.starts_with("error: deny pattern ./.env does not parse: no path has a component '.' or '..'"),
+        "{told}"
+    );
     let told = stderr(&["jsonl", "--deny-from", "nope"]);
     assert!(told.starts_with("error: cannot read nope: "), "{told}");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use super::model::is_denied;
 use super::{
@@ -87,7 +88,8 @@ impl Sets {
             let may_enter = |node: &NodeId| !root.one_file_system || tree.node(*node).mount == mount;
             let may_name = |node: &NodeId| {
                 let names = || tree.names_beneath(root.node, *node);
-                root.denied.is_empty() || names().is_some_and(|names| !is_denied(root, &names))
+                let path = || Some(names()?.iter().collect::<PathBuf>());
+                root.denied.is_empty() || path().is_some_and(|path| !is_denied(root, &path))
             };
             let beneath = tree.beneath(root.node);
             self.named.extend(beneath.iter().copied().filter(may_name));

@@ -1,6 +1,7 @@
 //! What a path must lead to on a tree that nobody changes: the specification once more, by recursion on the text, without handles,
 //! steps or a stack. It is slow, and knows nothing of how the walk does it.
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -35,9 +36,11 @@ enum Reached {
 }
 
 #[derive(Clone, Copy)]
-struct Spent {
+struct Spent<'a> {
     links: usize,
     components: usize,
+    /// Is told the links so far where a `..` leaves.
+    left_upwards: &'a Cell<Option<usize>>,
 }
 
 type Result<T> = std::result::Result<T, ErrorKind>;
@@ -71,14 +74,27 @@ impl Model<'_> {
         None
     }
 
+    /// The links that a path takes before it leaves by a `..`, if it does.
+    #[must_use]
+    pub fn links_before_leaving_upwards(&self, names: &[OsString]) -> Option<usize> {
+        let left_upwards = Cell::new(None);
+        // Where it leads is no matter here.
+        let _ = self.reach_and_tell(names, &left_upwards);
+        left_upwards.get()
+    }
+
     fn reach(&self, names: &[OsString]) -> Result<Reached> {
-        let spent = Spent { links: 0, components: names.len() };
+        self.reach_and_tell(names, &Cell::new(None))
+    }
+
+    fn reach_and_tell(&self, names: &[OsString], left_upwards: &Cell<Option<usize>>) -> Result<Reached> {
+        let spent = Spent { links: 0, components: names.len(), left_upwards };
         check_components(spent)?;
         self.go(Spot { base: 0, names: Vec::new() }, names.join(OsStr::new("/")).as_bytes(), spent)
     }
 
     /// Where a text leads from a directory: its first name, then the rest.
-    fn go(&self, mut at: Spot, text: &[u8], spent: Spent) -> Result<Reached> {
+    fn go(&self, mut at: Spot, text: &[u8], spent: Spent<'_>) -> Result<Reached> {
         let (name, rest) = match text.iter().position(|byte| *byte == b'/') {
             Some(slash) => (&text[..slash], Some(&text[slash + 1..])),
             None => (text, None),
@@ -89,15 +105,19 @@ impl Model<'_> {
             b"" if rest.is_none() => Ok(Reached::Directory(at)),
             b"." | b".." if !may_search => Err(ErrorKind::PermissionDenied),
             b"" | b"." => self.go(at, go_on, spent),
-            b".." => match at.names.pop() {
-                Some(_) => self.go(at, go_on, spent),
-                None => Err(ErrorKind::OutsideRoot),
-            },
+            b".." if at.names.is_empty() => {
+                spent.left_upwards.set(Some(spent.links));
+                Err(ErrorKind::OutsideRoot)
+            }
+            b".." => {
+                at.names.pop();
+                self.go(at, go_on, spent)
+            }
             name => self.enter(&at, OsStr::from_bytes(name), rest, spent),
         }
     }
 
-    fn enter(&self, at: &Spot, name: &OsStr, rest: Option<&[u8]>, spent: Spent) -> Result<Reached> {
+    fn enter(&self, at: &Spot, name: &OsStr, rest: Option<&[u8]>, spent: Spent<'_>) -> Result<Reached> {
         let inner = Spot { base: at.base, names: at.names.iter().cloned().chain([name.to_os_string()]).collect() };
         if self.denies(inner.base, &inner.names) {
             return Err(ErrorKind::Denied);
@@ -119,7 +139,7 @@ impl Model<'_> {
                 self.follow(at, target.as_bytes(), rest, spent)
             }
             _ if rest.is_some() => Err(ErrorKind::NotFound),
-            Content::File if root.hard_links_denied && entry.links > 1 => Err(ErrorKind::Denied),
+            Content::File if entry.links > 1 && self.denies_links(inner.base, &inner.names) => Err(ErrorKind::Denied),
             Content::File => Ok(Reached::File(Found { node, base: inner.base, names: inner.names })),
             Content::Fifo => Err(ErrorKind::NotAFile(FileKind::Fifo)),
             Content::Socket => Err(ErrorKind::NotAFile(FileKind::Socket)),
@@ -140,7 +160,7 @@ impl Model<'_> {
     }
 
     /// The target, then the rest, from the link's directory or from a root.
-    fn follow(&self, at: &Spot, target: &[u8], rest: Option<&[u8]>, spent: Spent) -> Result<Reached> {
+    fn follow(&self, at: &Spot, target: &[u8], rest: Option<&[u8]>, spent: Spent<'_>) -> Result<Reached> {
         let links = spent.links + 1;
         if links > MAX_LINKS {
             return Err(ErrorKind::TooManyLinks);
@@ -151,7 +171,7 @@ impl Model<'_> {
             (at.clone(), target.to_vec())
         };
         let names = target.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
-        let spent = Spent { links, components: spent.components + names.count() };
+        let spent = Spent { links, components: spent.components + names.count(), ..spent };
         check_components(spent)?;
         let text = match rest {
             Some(rest) => [&target, b"/".as_slice(), rest].concat(),
@@ -160,17 +180,20 @@ impl Model<'_> {
         self.go(from, &text, spent)
     }
 
-    /// The root that an absolute target is in, the one where the link lies before all others, and the text behind its path.
+    /// The innermost root that an absolute target is in, the one where the link lies before others of the same path, and the text
+    /// behind its path.
     fn enter_root(&self, own: usize, target: &[u8]) -> Option<(Spot, Vec<u8>)> {
+        let mut innermost: Option<(Spot, Vec<u8>)> = None;
         let others = (0..self.allowed.len()).filter(|base| *base != own);
         for base in [own].into_iter().chain(others) {
             for spelling in &self.allowed[base].spellings {
-                if let Some(rest) = text_below(spelling, target) {
-                    return Some((Spot { base, names: Vec::new() }, rest));
-                }
+                let rest = text_below(spelling, target);
+                let rest =
+                    rest.filter(|rest| innermost.as_ref().is_none_or(|(_, shortest)| rest.len() < shortest.len()));
+                innermost = rest.map(|rest| (Spot { base, names: Vec::new() }, rest)).or(innermost);
             }
         }
-        None
+        innermost
     }
 
     fn node_at(&self, at: &Spot) -> Result<NodeId> {
@@ -182,25 +205,31 @@ impl Model<'_> {
 
     /// Whether a root denies these names in the root `base`, or another root does in which they lie as well.
     fn denies(&self, base: usize, names: &[OsString]) -> bool {
-        let own = &self.allowed[base];
-        let absolute = own.spellings.first().map(|root| root.join(names.iter().collect::<PathBuf>()));
-        let below = |other: &Allowed| {
-            let absolute = absolute.as_ref()?;
-            let rest = other.spellings.iter().find_map(|root| absolute.strip_prefix(root).ok())?;
-            Some(rest.iter().map(OsString::from).collect::<Vec<_>>())
-        };
-        is_denied(own, names)
-            || self.allowed.iter().any(|other| below(other).is_some_and(|names| is_denied(other, &names)))
+        self.in_each_root(base, names).any(|(root, path)| is_denied(&self.allowed[root], &path))
+    }
+
+    fn denies_links(&self, base: usize, names: &[OsString]) -> bool {
+        self.in_each_root(base, names).any(|(root, _)| self.allowed[root].hard_links_denied)
+    }
+
+    /// The roots in which these names of one lie too, and the names in there, by all their absolute paths.
+    fn in_each_root<'a>(&'a self, base: usize, names: &[OsString]) -> impl Iterator<Item = (usize, PathBuf)> + 'a {
+        let path: PathBuf = names.iter().collect();
+        let absolute: Vec<_> = self.allowed[base].spellings.iter().map(|root| root.join(&path)).collect();
+        let others = self.allowed.iter().enumerate().flat_map(move |(other, root)| {
+            let pairs = absolute.iter().flat_map(|path| root.spellings.iter().map(move |root| path.strip_prefix(root)));
+            pairs.flatten().map(|path| (other, path.to_path_buf())).collect::<Vec<_>>()
+        });
+        others.chain([(base, path)])
     }
 }
 
-/// Whether one of the paths that are denied leads to these names, or to a directory above.
-pub(super) fn is_denied(root: &Allowed, names: &[OsString]) -> bool {
-    let path: std::path::PathBuf = names.iter().collect();
+/// Whether one of the paths that are denied leads to this path, or to a directory above.
+pub(super) fn is_denied(root: &Allowed, path: &Path) -> bool {
     root.denied.iter().any(|denied| path.starts_with(denied))
 }
 
-fn check_components(spent: Spent) -> Result<()> {
+fn check_components(spent: Spent<'_>) -> Result<()> {
     if spent.components > MAX_COMPONENTS {
         return Err(ErrorKind::ResourceLimit(Resource::Components { limit: MAX_COMPONENTS }));
     }

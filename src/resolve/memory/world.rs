@@ -8,7 +8,7 @@ use super::{Behaviour, Call, Disk, Event, Handle, NodeId, Tree};
 use crate::cancel::Stop;
 use crate::error::{Error, ErrorKind};
 use crate::fence::{Fence, RelPath, Syntax};
-use crate::policy::Policy;
+use crate::policy::{Judges, Policy};
 use crate::resolve::{self, Asked, Base, Mounts, Resolver};
 
 /// A root.
@@ -170,7 +170,8 @@ impl World {
     /// Runs anything.
     pub(crate) fn run<T>(&self, path: &RelPath, how: How, run: impl FnOnce(Asked<'_, Handle>) -> T) -> Run<T> {
         let disk = Disk::new(self.tree.clone(), how.behaviour, how.plan.clone());
-        let bases: Vec<_> = self.allowed.iter().map(|allowed| allowed.base(&disk, how.resolver)).collect();
+        let mut bases: Vec<_> = self.allowed.iter().map(|allowed| allowed.base(&disk, how.resolver)).collect();
+        resolve::acquaint(&mut bases);
         let outcome = run(Asked { bases: &bases, base: 0, path, stop: &Stop::new(&|| false, None) });
         drop(bases);
         disk.into_run(how, path.depth(), outcome)
@@ -182,7 +183,9 @@ impl Allowed {
         Base {
             directory: Arc::new(disk.root(self.node)),
             fence: Arc::clone(&self.fence),
+            paths: self.spellings.as_slice().into(),
             policy: self.policy.clone(),
+            judges: Judges::default(),
             resolver,
             mounts: if self.one_file_system { Mounts::Stay } else { Mounts::Cross },
         }

@@ -266,6 +266,41 @@ fn every_way_is_the_models_with_a_policy_on(#[case] denied: &[&str]) {
     }
 }
 
+/// The policy of each root judges what is read through the other, whichever is asked and however their paths are spelled.
+#[cfg(feature = "policy")]
+#[rstest]
+#[case::outer_first(["/given/app", "/srv/app/d"])]
+#[case::inner_first(["/srv/app/d", "/given/app"])]
+#[case::the_same(["/given/app", "/srv/app"])]
+fn every_way_is_the_models_with_policies_on_nested_roots(
+    #[case] roots: [&str; 2],
+    #[values(&["f"], &["d"], &["d/d"], &["d/f", "l"])] denied: &[&str],
+) {
+    let spellings = |given: &str| vec![given.into(), given.replace("/given", "/srv").into()];
+    for (target, inner) in [("d/f", "../f"), ("/srv/app/d/d", "d/f"), ("/given/app/d", "..")] {
+        let mut world = with_links(target, inner);
+        let real = |given: &str| world.tree.at(given.replace("/given", "/srv").as_ref()).unwrap();
+        world.allowed = roots.map(|given| Allowed::new(real(given), spellings(given))).to_vec();
+        for judge in [0, 1] {
+            let mut world = world.clone();
+            world.allowed[judge].deny(denied).unwrap();
+            assert_agreement(&world, &paths(&["d", "f", "l", "nope"], 3));
+        }
+    }
+}
+
+#[cfg(feature = "policy")]
+#[rstest]
+#[case::outer(0)]
+#[case::inner(1)]
+fn every_way_is_the_models_without_hard_links_in_nested_roots(#[case] judge: usize) {
+    for roots in [["/srv/app", "/srv/app/d"], ["/srv/app/d", "/srv/app"]] {
+        let mut world = world_with_roots(HARD_LINKS, &roots);
+        world.allowed[judge].deny_hard_links().unwrap();
+        assert_agreement(&world, &paths(&names(&world), 3));
+    }
+}
+
 /// Where roots lie in each other, the policy of one holds in all.
 #[cfg(feature = "policy")]
 #[rstest]

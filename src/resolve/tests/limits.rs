@@ -50,6 +50,24 @@ fn leaves_by_the_fortieth_link(#[case] dots: usize, #[case] expected: ErrorKind)
     assert_eq!(answer(&world, &path(&world, &format!("{}out", "dot/".repeat(dots)))), Err(expected));
 }
 
+/// What the comparison with a real kernel must know.
+#[rstest]
+#[case("dot/dot/up", Some(3))]
+#[case("dot/dot/d/down", Some(3))]
+#[case("dot/dot/away", None)]
+#[case("dot/dot/f", None)]
+fn the_model_counts_the_links_before_a_path_goes_up_and_out(#[case] request: &str, #[case] links: Option<usize>) {
+    let world = world(
+        "/srv/app/f
+         /srv/app/dot => .
+         /srv/app/up => ../out
+         /srv/app/away => /out
+         /srv/app/d/down => ../../out",
+    );
+    let model = Model { tree: &world.tree, allowed: &world.allowed, uid: rustix::process::geteuid().as_raw() };
+    assert_eq!(model.links_before_leaving_upwards(&path(&world, request).to_names()), links);
+}
+
 #[rstest]
 #[case(256, Ok(()))]
 #[case(257, Err(COMPONENTS))]
@@ -142,4 +160,21 @@ fn tries_a_race_three_times_more() {
         run.calls.iter().filter(|call| call.operation == Operation::OpenBeneath).count()
     };
     assert_eq!([0, 1, 3, 4, 100].map(tries), [1, 2, 4, 4, 4]);
+}
+
+/// As often as the path has names, as asked and once more on the way; not for every name all that were before it.
+#[cfg(feature = "policy")]
+#[rstest]
+#[case(Resolver::Walk, "", 2)]
+#[case(Resolver::Kernel, "", 1)]
+#[case(Resolver::Kernel, "l/", 2)]
+fn matches_each_name_of_a_path_once(#[case] resolver: Resolver, #[case] first: &str, #[case] times: usize) {
+    use crate::policy::MATCHES;
+    let directories = "d/".repeat(200);
+    let mut world = world(&format!("/srv/app/{directories}f\n/srv/app/l => ."));
+    world.allowed[0].deny(&["nope"]).unwrap();
+    let path = path(&world, &format!("{first}{directories}f"));
+    MATCHES.set(0);
+    assert!(world.open(&path, How { resolver, ..How::default() }).outcome.is_ok());
+    assert_eq!(MATCHES.get(), times * path.depth());
 }
