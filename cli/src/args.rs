@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use capread::{Format, Limits, Policy, ReadTool, Resolver, Root, Roots};
+use capread::{Format, Limits, LineNumbers, Policy, ReadTool, Resolver, Root, Roots, TextEncoding};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
 
 use crate::Failure;
@@ -42,6 +42,10 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) limit: Option<u64>,
 
+    /// Byte of the line --offset to start from, 1-based, to read a line in parts that is too long
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) column: Option<u64>,
+
     /// The last N lines, instead of --offset and --limit
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) tail: Option<u64>,
@@ -49,6 +53,10 @@ pub(crate) struct ReadArgs {
     /// Fail when the file's version is not this one, which an earlier result told
     #[arg(long, value_name = "VERSION")]
     pub(crate) if_version: Option<String>,
+
+    /// Start each line with its number and a tab
+    #[arg(short = 'n', long)]
+    pub(crate) line_numbers: bool,
 
     /// Print the result as JSON, a failed read too
     #[arg(long)]
@@ -109,6 +117,10 @@ pub(crate) struct ToolArgs {
     #[arg(long)]
     no_total: bool,
 
+    /// Encoding of files without a byte order mark: a label of the Encoding Standard such as gbk, or auto to guess [default: utf-8]
+    #[arg(long, value_name = "LABEL", value_parser = parse_encoding, default_value = "utf-8", hide_default_value = true)]
+    encoding: TextEncoding,
+
     /// Longest time for one read, such as 10s or 500ms [default: none]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     deadline: Option<Duration>,
@@ -130,6 +142,10 @@ pub(crate) struct LimitArgs {
 
 fn parse_bytes(text: &str) -> Result<u64, parse_size::Error> {
     parse_size::parse_size(text)
+}
+
+fn parse_encoding(label: &str) -> capread::Result<TextEncoding> {
+    if label.eq_ignore_ascii_case("auto") { Ok(TextEncoding::detect()) } else { TextEncoding::from_label(label) }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -187,7 +203,7 @@ impl ToolArgs {
         if let Some(allowed) = self.deadline {
             limits = limits.deadline(allowed);
         }
-        Ok(ReadTool::new(self.open_roots()?).with_limits(limits))
+        Ok(ReadTool::new(self.open_roots()?).with_limits(limits).with_encoding(self.encoding))
     }
 
     fn open_roots(&self) -> Result<Roots, Failure> {
@@ -212,6 +228,12 @@ impl ToolArgs {
             patterns.extend(text.trim_start_matches('\u{feff}').lines().map(str::to_owned));
         }
         Ok(Policy::deny(patterns)?)
+    }
+}
+
+impl ReadArgs {
+    pub(crate) fn line_numbers(&self) -> LineNumbers {
+        if self.line_numbers { LineNumbers::On } else { LineNumbers::Off }
     }
 }
 

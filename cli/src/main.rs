@@ -63,10 +63,11 @@ fn report(message: &str, code: u8) -> ExitCode {
 }
 
 fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
-    let tool = args.tool.open()?;
+    let tool = args.tool.open()?.with_line_numbers(args.line_numbers());
     let mut request = ReadRequest::new(&args.path);
     request.offset = args.offset;
     request.limit = args.limit;
+    request.column = args.column;
     request.tail = args.tail;
     request.if_version.clone_from(&args.if_version);
     let result = progress::shown(|progress| tool.call_with_progress(&request, &|| false, progress));
