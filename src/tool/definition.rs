@@ -1,6 +1,6 @@
 //! The tool as models are told of it: one description and one schema, in the form of each provider.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{NAME, ReadTool};
 use crate::display::ByteCount;
@@ -60,7 +60,7 @@ impl Definition {
             description: format!(
                 "Read a text file inside the allowed directory. The answer has whole lines of text, at most {max_lines} lines and \
                  {} a call. When it stops before the end of the file, a last line in brackets says how to continue: call again with \
-                 the offset that it names. Use offset and limit to read a part of a large file.",
+                 the values that it names. Use offset and limit to read a part of a large file, and tail for its end.",
                 ByteCount(max_bytes.get())
             ),
         }
@@ -81,13 +81,10 @@ impl Definition {
     /// The canonical JSON schema of the arguments.
     #[must_use]
     pub fn schema(&self) -> Value {
+        let integer = |description: &str| json!({"type": "integer", "minimum": 1, "description": description});
         json!({
             "type": "object",
-            "properties": {
-                "path": {"type": "string", "description": PATH},
-                "offset": {"type": "integer", "minimum": 1, "description": OFFSET},
-                "limit": {"type": "integer", "minimum": 1, "description": LIMIT},
-            },
+            "properties": properties(json!({"type": "string", "description": PATH}), integer),
             "required": ["path"],
             "additionalProperties": false,
         })
@@ -123,32 +120,41 @@ impl Definition {
 }
 
 const PATH: &str = "Path of the file, relative to the allowed directory.";
-const OFFSET: &str = "Line number to start from, 1-based. Default: 1.";
-const LIMIT: &str = "Most lines to return, at least 1. Default: as many as one call may return.";
+
+/// The other fields; all are integers.
+const INTEGERS: [(&str, &str); 4] = [
+    ("offset", "Line number to start from, 1-based. Default: 1."),
+    ("limit", "Most lines to return, at least 1. Default: as many as one call may return."),
+    (
+        "column",
+        "Byte of the line offset to start from, 1-based, to read a line in parts that is too long for one call.",
+    ),
+    ("tail", "Number of lines at the end of the file to return, instead of offset, limit and column."),
+];
+
+fn properties(path: Value, integer: impl Fn(&str) -> Value) -> Value {
+    let integers = INTEGERS.iter().map(|(name, description)| ((*name).to_owned(), integer(description)));
+    std::iter::once(("path".to_owned(), path)).chain(integers).collect::<Map<_, _>>().into()
+}
 
 /// Strict mode takes no `minimum` and no optional field; absent is `null`.
 fn strict_schema() -> Value {
+    let integer = |description: &str| json!({"type": ["integer", "null"], "description": description});
+    let names: Vec<_> = std::iter::once("path").chain(INTEGERS.iter().map(|(name, _)| *name)).collect();
     json!({
         "type": "object",
-        "properties": {
-            "path": {"type": "string", "description": PATH},
-            "offset": {"type": ["integer", "null"], "description": OFFSET},
-            "limit": {"type": ["integer", "null"], "description": LIMIT},
-        },
-        "required": ["path", "offset", "limit"],
+        "properties": properties(json!({"type": "string", "description": PATH}), integer),
+        "required": names,
         "additionalProperties": false,
     })
 }
 
 /// Gemini takes a subset of `OpenAPI` 3.0: single types, no `additionalProperties`.
 fn gemini_schema() -> Value {
+    let integer = |description: &str| json!({"type": "INTEGER", "minimum": 1, "description": description});
     json!({
         "type": "OBJECT",
-        "properties": {
-            "path": {"type": "STRING", "description": PATH},
-            "offset": {"type": "INTEGER", "minimum": 1, "description": OFFSET},
-            "limit": {"type": "INTEGER", "minimum": 1, "description": LIMIT},
-        },
+        "properties": properties(json!({"type": "STRING", "description": PATH}), integer),
         "required": ["path"],
     })
 }

@@ -624,6 +624,8 @@ fn has_one_schema_for_all_who_take_it() {
             "path": {"type": "string"},
             "offset": {"type": "integer", "minimum": 1},
             "limit": {"type": "integer", "minimum": 1},
+            "column": {"type": "integer", "minimum": 1},
+            "tail": {"type": "integer", "minimum": 1},
         },
         "required": ["path"],
         "additionalProperties": false,
@@ -644,15 +646,19 @@ fn has_a_schema_for_strict_mode() {
                 "path": {"type": "string"},
                 "offset": {"type": ["integer", "null"]},
                 "limit": {"type": ["integer", "null"]},
+                "column": {"type": ["integer", "null"]},
+                "tail": {"type": ["integer", "null"]},
+            "column": {"type": ["integer", "null"]},
+            "tail": {"type": ["integer", "null"]},
             },
-            "required": ["path", "offset", "limit"],
+            "required": ["path", "offset", "limit", "column", "tail"],
             "additionalProperties": false,
         })
     );
     assert!(!definition(Format::OpenAiStrict).to_string().contains("minimum"));
     assert_eq!(definition(Format::OpenAiStrict)["function"]["strict"], true);
     // What strict mode makes a model write is taken.
-    let arguments = json!({"path": "f", "offset": null, "limit": null});
+    let arguments = json!({"path": "f", "offset": null, "limit": null, "column": null, "tail": null});
     assert_eq!(ReadRequest::from_json(&arguments).unwrap(), ReadRequest::new("f"));
 }
 
@@ -666,6 +672,10 @@ fn has_a_schema_of_single_types_for_gemini() {
                 "path": {"type": "STRING"},
                 "offset": {"type": "INTEGER", "minimum": 1},
                 "limit": {"type": "INTEGER", "minimum": 1},
+                "column": {"type": "INTEGER", "minimum": 1},
+                "tail": {"type": "INTEGER", "minimum": 1},
+            "column": {"type": "INTEGER", "minimum": 1},
+            "tail": {"type": "INTEGER", "minimum": 1},
             },
             "required": ["path"],
         })

@@ -428,15 +428,6 @@ fn a_nul_in_the_first_8192_bytes_is_no_text() {
     assert_eq!(window(&marked(8189), ALL).unwrap().controls, 1);
 }
 
-#[test]
-fn refuses_utf_16_as_binary() {
-    for mark in [b"\xff\xfe", b"\xfe\xff"] {
-        is_binary(mark, ALL);
-        is_binary(&[mark, b"a\0b\0".as_slice()].concat(), ALL);
-        is_binary(&[mark, "中\n".as_bytes()].concat(), ALL.from(2));
-    }
-}
-
 #[rstest]
 #[case::none("one", None, 0)]
 #[case::empty("", None, 0)]

@@ -253,9 +253,6 @@ impl Facts {
 }
 
 fn naive_lines(file: &[u8], size: Option<u64>) -> Result<NaiveFile, ErrorKind> {
-    if file.starts_with(b"\xff\xfe") || file.starts_with(b"\xfe\xff") {
-        return Err(ErrorKind::Binary { format: Some("UTF-16 text"), size });
-    }
     if file.iter().take(8192).any(|byte| *byte == 0) {
         return Err(ErrorKind::Binary { format: None, size });
     }
@@ -315,7 +312,6 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         b"\xc0\x80",
         b"\xef\xbb\xbf",
         b"\xef\xbf\xbd",
-        b"\xfe\xff",
         b"\x0c",
         b"\x1b",
         b"\x7f",
@@ -342,7 +338,6 @@ fn file() -> impl Strategy<Value = Vec<u8>> {
     let start = prop_oneof![
         8 => Just(Vec::new()),
         2 => Just(b"\xef\xbb\xbf".to_vec()),
-        1 => Just(b"\xff\xfe".to_vec()),
     ];
     let filler = prop_oneof![
         30 => Just(Vec::new()),

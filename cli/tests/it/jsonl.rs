@@ -83,7 +83,7 @@ fn a_call_with_odd_arguments_keeps_its_id_and_form() {
     let deep = format!(r#"{{"path":"a.txt","x":{}{}}}"#, "[".repeat(1000), "]".repeat(1000));
     for (arguments, text) in [
         (r#"{"path":"\ud800"}"#, "path must be a string, found text that is no Unicode"),
-        (&deep, "unknown field x, found an array (fields: path, offset, limit, tail and if_version)"),
+        (&deep, "unknown field x, found an array (fields: path, offset, limit, column, tail and if_version)"),
         (
             r#"{"path":"a.txt","limit":{"$serde_json::private::Number":"1"}}"#,
             "limit must be a positive integer, found an object",

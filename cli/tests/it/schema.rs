@@ -25,7 +25,7 @@ fn prints_the_mcp_definition_by_default() {
 fn prints_each_form_with_the_fields_that_work(#[case] api: &str, #[case] pointer: &str) {
     let definition = schema(&["schema", "--for", api]);
     let properties = definition.pointer(pointer).unwrap()["properties"].as_object().unwrap();
-    assert_eq!(properties.keys().collect::<Vec<_>>(), ["path", "offset", "limit"]);
+    assert_eq!(properties.keys().collect::<Vec<_>>(), ["path", "offset", "limit", "column", "tail"]);
 }
 
 #[test]
