@@ -15,7 +15,6 @@ pub(super) fn utf_16(head: &[u8]) -> Option<&'static Encoding> {
             [0, 0] => return None,
             [byte, 0] if is_text(*byte) => little += 1,
             [0, byte] if is_text(*byte) => big += 1,
-            [_, 0] | [0, _] => {}
             _ => {}
         }
     }

@@ -87,6 +87,7 @@ impl TextEncoding {
     }
 
     /// UTF-16 without a byte order mark, where that was asked for or is what the file looks like.
+    #[cfg_attr(not(feature = "encodings"), expect(unused_variables, reason = "nothing is guessed"))]
     fn utf_16(self, head: &[u8]) -> Option<&'static Encoding> {
         match self.0 {
             #[cfg(feature = "encodings")]

@@ -47,7 +47,7 @@ fn prints_the_hint_after_one_empty_line() {
 
 #[test]
 fn prints_the_last_lines_and_what_comes_before_them() {
-    let lines: String = (1..=100).map(|line| format!("{line}\n")).collect();
+    let lines = (1..=100).fold(String::new(), |lines, line| lines + &line.to_string() + "\n");
     let files: &[(&str, &[u8])] = &[("f", lines.as_bytes()), ("g", b"a\nb")];
     prints(
         files,
