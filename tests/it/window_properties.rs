@@ -132,7 +132,7 @@ fn naive(file: &[u8], size: Option<u64>, ask: Ask) -> Result<Facts, ErrorKind> {
     let (visible, goes_on) = (&file[..file.len().min(horizon)], file.len() > horizon);
     let NaiveFile { bom, mut lines } = naive_lines(visible, size)?;
     // Of a line that goes on nobody knows the end.
-    let open = lines.pop_if(|line| goes_on && !line.has_break);
+    let open = if goes_on && lines.last().is_some_and(|line| !line.has_break) { lines.pop() } else { None };
     let facts = match ask.from {
         Start::Line(offset) => naive_forward(&lines, open.as_ref(), goes_on, offset, ask),
         Start::Last(_) if goes_on => Err(ErrorKind::ScanLimit { line: None, max_scan_bytes: ask.max_scan_bytes }),
