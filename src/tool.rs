@@ -5,6 +5,8 @@ pub(crate) mod definition;
 #[cfg(feature = "json")]
 pub(crate) mod json;
 #[cfg(feature = "json")]
+mod output;
+#[cfg(feature = "json")]
 pub(crate) mod providers;
 
 mod suggest;

@@ -25,6 +25,9 @@ pub(crate) enum Command {
     Read(ReadArgs),
     /// Answer tool calls on standard input, one JSON object a line, with results on standard output
     Jsonl(JsonlArgs),
+    /// Serve the tool to an agent or editor by the Model Context Protocol, on standard input and output
+    #[command(mut_arg("roots", |root| root.required(true).default_value(None)))]
+    Mcp(McpArgs),
     /// Print the tool definition, ready to send to a model provider
     Schema(SchemaArgs),
 }
@@ -68,12 +71,31 @@ pub(crate) struct ReadArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct JsonlArgs {
-    /// Reads that run side by side, at most 1024; with 1 the answers come in order [default: the machine's cores]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
 
     #[command(flatten)]
     pub(crate) tool: ToolArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct McpArgs {
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+
+    /// Give the facts of each read as structured content too, and its schema with the tool
+    #[arg(long)]
+    pub(crate) structured: bool,
+
+    #[command(flatten)]
+    pub(crate) tool: ToolArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct JobsArgs {
+    /// Reads that run side by side, at most 1024; with 1 the answers come in order [default: the machine's cores]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -86,7 +108,7 @@ pub(crate) struct SchemaArgs {
     pub(crate) limits: LimitArgs,
 }
 
-/// What `read` and `jsonl` have in common.
+/// What `read`, `jsonl` and `mcp` have in common.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ToolArgs {
     /// Directory that nothing outside of can be read; may be repeated, then relative paths belong to the first
@@ -250,8 +272,8 @@ impl LimitArgs {
     }
 }
 
-impl JsonlArgs {
-    pub(crate) fn jobs(&self) -> usize {
+impl JobsArgs {
+    pub(crate) fn count(&self) -> usize {
         self.jobs.map_or_else(|| available_parallelism().map_or(1, NonZeroUsize::get), usize::from)
     }
 }

@@ -1,6 +1,5 @@
 //! Tool calls on JSON lines: one thread reads them, several answer, each answer is one line, flushed.
 
-mod input;
 mod queue;
 mod running;
 
@@ -10,9 +9,9 @@ use std::thread::{self, JoinHandle};
 
 use capread::{Message, ReadTool, ToolCall};
 
-use self::input::{Line, LineReader};
 use self::queue::Queue;
 use self::running::{Running, Ticket};
+use crate::input::{Line, LineReader};
 use crate::{Failure, print};
 
 /// Most bytes of memory for calls that wait. Reading goes on beyond what is answered, so that a caller may send all its calls before

@@ -1,7 +1,9 @@
-//! `capread`: confined reads for people, and tool calls on JSON lines for agents.
+//! `capread`: confined reads for people, and for agents tool calls on JSON lines and an MCP server.
 
 mod args;
+mod input;
 mod jsonl;
+mod mcp;
 mod print;
 mod progress;
 
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 use capread::{Definition, ReadRequest, ReadTool};
 use clap::Parser;
 
-use crate::args::{Args, Command, JsonlArgs, ReadArgs, SchemaArgs};
+use crate::args::{Args, Command, JsonlArgs, McpArgs, ReadArgs, SchemaArgs};
 
 /// The read failed.
 const FAILED: u8 = 1;
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Read(args) => read(&args),
         Command::Jsonl(args) => jsonl(&args),
+        Command::Mcp(args) => mcp(&args),
         Command::Schema(args) => schema(&args),
     };
     match outcome {
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(Failure::Input(error)) => report(&format!("error: cannot read the calls: {error}"), FAILED),
         Err(Failure::Threads(error)) => report(&format!("error: cannot start a thread: {error}"), FAILED),
+        Err(Failure::Session(error)) => report(&format!("error: {error}"), FAILED),
         Err(Failure::Output(error)) => report(&format!("error: cannot write the answer: {error}"), FAILED),
     }
 }
@@ -41,6 +45,7 @@ enum Failure {
     Usage(String),
     Input(io::Error),
     Threads(io::Error),
+    Session(String),
     Output(io::Error),
 }
 
@@ -82,7 +87,15 @@ fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
 
 fn jsonl(args: &JsonlArgs) -> Result<ExitCode, Failure> {
     let tool: ReadTool = args.tool.open()?;
-    jsonl::serve(tool, args.jobs(), io::stdin(), io::stdout())?;
+    jsonl::serve(tool, args.jobs.count(), io::stdin(), io::stdout())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
+    let tool = args.tool.open()?;
+    let answers = if args.structured { mcp::Answers::Structured } else { mcp::Answers::Plain };
+    let options = mcp::Options { jobs: args.jobs.count(), answers };
+    mcp::serve(tool, options, io::stdin(), io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 

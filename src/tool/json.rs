@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{ReadOutput, ReadRequest, ReadTool};
-use crate::cancel::{Cancel, Stop};
+use crate::cancel::{Cancel, Progress, Stop};
 use crate::display::Shown;
 use crate::error::{Error, Request, Result};
 use crate::window::{Cut, LineEnds};
@@ -152,14 +152,30 @@ impl ReadTool {
     ///
     /// [`answer`] makes a tool result of what comes back.
     pub fn call_json(&self, arguments: &Value, cancel: &dyn Cancel) -> Result<ReadOutput> {
-        self.call_parsed(ReadRequest::from_json(arguments), cancel)
+        self.call_parsed(ReadRequest::from_json(arguments), cancel, &|_| {})
+    }
+
+    /// The same for arguments as text ([`ReadRequest::from_json_str`]), and tells how far the scan has come
+    /// ([`call_with_progress`](Self::call_with_progress)).
+    pub fn call_json_str(
+        &self,
+        arguments: &str,
+        cancel: &dyn Cancel,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<ReadOutput> {
+        self.call_parsed(ReadRequest::from_json_str(arguments), cancel, progress)
     }
 
     /// Reads what was parsed, or says what is wrong with it, as [`call`](Self::call) would: cancellation first, and what is known of
     /// the path.
-    pub(super) fn call_parsed(&self, request: Result<ReadRequest>, cancel: &dyn Cancel) -> Result<ReadOutput> {
+    pub(super) fn call_parsed(
+        &self,
+        request: Result<ReadRequest>,
+        cancel: &dyn Cancel,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<ReadOutput> {
         match request {
-            Ok(request) => self.call(&request, cancel),
+            Ok(request) => self.call_with_progress(&request, cancel, progress),
             Err(error) => Err(match Stop::new(cancel, None).check() {
                 Ok(()) => self.tell_path(error),
                 Err(stopped) => self.tell_path(error).because(stopped.kind().clone()),

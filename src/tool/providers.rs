@@ -145,7 +145,7 @@ impl ToolCall {
     /// Reads, and gives the answer in the form that belongs to the call: JSON on one line.
     #[must_use]
     pub fn run(self, tool: &ReadTool, cancel: &dyn Cancel) -> String {
-        let result = tool.call_parsed(self.request, cancel);
+        let result = tool.call_parsed(self.request, cancel, &|_| {});
         let id = self.id.as_deref().unwrap_or("null");
         match self.form {
             Form::Plain => with_id("id", id, &answer(&result)),

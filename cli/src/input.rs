@@ -1,28 +1,33 @@
 //! Lines of input, none of them kept beyond a bound.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, ErrorKind, Read};
 
 /// Longest line in bytes, without its line break.
 const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
-pub(super) enum Line<'a> {
+pub(crate) enum Line<'a> {
     Text(&'a [u8]),
     /// Over the bound. It was read past, not kept.
     TooLong,
 }
 
-pub(super) struct LineReader<R> {
+pub(crate) struct LineReader<R> {
     input: R,
     line: Vec<u8>,
 }
 
 impl<R: BufRead> LineReader<R> {
-    pub(super) fn new(input: R) -> Self {
+    pub(crate) fn new(input: R) -> Self {
         Self { input, line: Vec::new() }
     }
 
     /// `None` at the end of the input.
-    pub(super) fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.next_line_seen(|_| {})
+    }
+
+    /// Shows all of a line that is too long, in parts, to `seen`.
+    pub(crate) fn next_line_seen(&mut self, mut seen: impl FnMut(&[u8])) -> io::Result<Option<Line<'_>>> {
         self.line.clear();
         // One byte over the bound, which may be the line break.
         let mut bounded = self.input.by_ref().take(MAX_LINE_BYTES + 1);
@@ -32,13 +37,30 @@ impl<R: BufRead> LineReader<R> {
             None => return Ok(None),
             Some(b'\n') => drop(self.line.pop()),
             Some(_) if is_full => {
-                self.line = Vec::new();
-                self.input.skip_until(b'\n')?;
+                seen(&std::mem::take(&mut self.line));
+                self.skip_line(seen)?;
                 return Ok(Some(Line::TooLong));
             }
             Some(_) => {}
         }
         Ok(Some(Line::Text(&self.line)))
+    }
+
+    fn skip_line(&mut self, mut seen: impl FnMut(&[u8])) -> io::Result<()> {
+        loop {
+            let buffer = match self.input.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                buffer => buffer?,
+            };
+            let line = buffer.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            seen(line);
+            let ends = buffer.is_empty() || line.len() < buffer.len();
+            let used = line.len() + usize::from(line.len() < buffer.len());
+            self.input.consume(used);
+            if ends {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -66,6 +88,17 @@ mod tests {
         let input = format!("{fits}\n{fits}y\na\n\nb");
         let [a, empty, b] = ["a", "", "b"].map(|line| Some(line.to_owned()));
         assert_eq!(lines(input.as_bytes()), [Some(fits), None, a, empty, b]);
+    }
+
+    #[test]
+    fn shows_all_of_a_line_that_is_too_long() {
+        let long = "abc".repeat(BOUND);
+        let input = format!("{long}\na\n");
+        let mut reader = LineReader::new(io::BufReader::with_capacity(1000, input.as_bytes()));
+        let mut seen = Vec::new();
+        assert!(matches!(reader.next_line_seen(|part| seen.extend_from_slice(part)), Ok(Some(Line::TooLong))));
+        assert!(seen == long.as_bytes());
+        assert!(matches!(reader.next_line(), Ok(Some(Line::Text(b"a")))));
     }
 
     #[test]
