@@ -235,7 +235,7 @@ fn prints_json_for_success_and_failure() {
     };
     let version = read(&["read", "notes.txt", "--json"], 0)["structuredContent"]["version"].clone();
     let facts = json!({
-        "path": "notes.txt", "startLine": 2, "endLine": 3, "totalLines": 4, "truncatedBy": "limit", "nextOffset": 4,
+        "path": "notes.txt", "startLine": 2, "endLine": 3, "totalLines": 4, "truncatedBy": "limit", "nextOffset": 4, "nextColumn": null,
         "bytes": 13, "fileSize": 27, "encoding": "utf-8", "bom": false, "replacements": 0, "controls": 0,
         "lineEnds": "lf", "finalNewline": false, "links": 1, "version": version, "changedDuringRead": false,
     });
