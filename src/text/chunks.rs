@@ -106,6 +106,11 @@ impl<'a> Chunks<'a> {
         debug_assert!(self.start <= self.filled, "only what was filled can be consumed");
     }
 
+    /// The last bytes that were consumed, as long as nothing is read after them.
+    pub(crate) fn consumed(&self, count: usize) -> &[u8] {
+        &self.buffer[self.start - count..self.start]
+    }
+
     /// The buffer, for whoever reads on by itself from [`position`](Self::position). What it held is lost.
     pub(crate) fn lend_buffer(&mut self) -> &mut [u8] {
         self.offset = self.position();

@@ -2,6 +2,8 @@
 //!
 //! A line ends at `\n` and nothing else. Chunks end anywhere; nothing here depends on where.
 
+use std::borrow::Cow;
+
 use memchr::{memchr, memchr_iter, memrchr, memrchr_iter};
 
 use super::chunks::{CHUNK_BYTES, Chunks, to_u64, to_usize};
@@ -13,6 +15,9 @@ use super::index::{Memo, Place, Totals, spacing};
 use super::{Form, ReadAt, TextEncoding, count_breaks};
 use crate::cancel::Stop;
 use crate::error::Result;
+
+/// Bytes in which one line break is looked for.
+const BLOCK_BYTES: usize = 2048;
 
 /// A position in the lines of a source.
 pub(crate) struct Lines<'a> {
@@ -41,8 +46,8 @@ pub(crate) enum Start {
 }
 
 /// The bytes of some whole lines, as they stand in the file, without the last one's break.
-pub(crate) struct Taken {
-    pub(crate) raw: Vec<u8>,
+pub(crate) struct Taken<'a> {
+    pub(crate) raw: Cow<'a, [u8]>,
     /// The offset of the first.
     pub(crate) start: u64,
     pub(crate) lines: u64,
@@ -207,35 +212,45 @@ impl<'a> Lines<'a> {
     /// when the first is longer; then it is not read to its end.
     ///
     /// What was read behind the last line that fits counts as consumed.
-    pub(crate) fn take(&mut self, lines: u64, max_bytes: u64) -> Result<Taken> {
+    pub(crate) fn take(&mut self, lines: u64, max_bytes: u64) -> Result<Taken<'_>> {
         let room = room(max_bytes);
         let (start, target) = (self.chunks.position(), self.breaks.saturating_add(lines));
         let mut raw = Vec::new();
-        while raw.len() < room {
-            let left = target - self.breaks;
-            let chunk = self.fill_window(room - raw.len())?;
-            if chunk.is_empty() {
-                let at_horizon = self.at_horizon();
-                return Ok(if at_horizon { Taken::whole(start, raw, Ended::Horizon) } else { Taken::all(start, raw) });
-            }
-            let chunk = &chunk[..chunk.len().min(room - raw.len())];
+        let (bytes, ended) = loop {
+            let (left, most) = (target - self.breaks, room - raw.len());
+            let chunk = self.fill_window(most)?;
+            let chunk = &chunk[..chunk.len().min(most)];
+            let is_empty = chunk.is_empty();
             let (bytes, found) = up_to_break(chunk, left);
-            reserve(&mut raw, bytes, room);
-            raw.extend_from_slice(&chunk[..bytes]);
             self.consume(bytes, found);
-            if found == left {
-                raw.pop();
-                return Ok(Taken { raw, start, lines, terminated: true, ended: Ended::Lines });
+            let ended = match self.chunks.end() {
+                _ if found == left => Some(Ended::Lines),
+                _ if bytes == most => Some(Ended::Bytes),
+                End::Horizon(end) if is_empty || self.chunks.position() >= end => Some(Ended::Horizon),
+                End::File(end) if is_empty || self.chunks.position() >= end => Some(Ended::File),
+                _ => None,
+            };
+            if let Some(ended) = ended {
+                break (bytes, ended);
             }
+            reserve(&mut raw, bytes, room);
+            raw.extend_from_slice(self.chunks.consumed(bytes));
+        };
+        let last = self.chunks.consumed(bytes);
+        // Most windows lie in one chunk, and need no copy of it.
+        if raw.is_empty() {
+            return Ok(Taken::new(start, last.into(), ended));
         }
-        Ok(Taken::whole(start, raw, Ended::Bytes))
+        reserve(&mut raw, bytes, room);
+        raw.extend_from_slice(last);
+        Ok(Taken::new(start, raw.into(), ended))
     }
 
     /// The last `lines` lines of `totals`, or as many of them as are at most `max_bytes` with one for each break between them; none when
     /// the last one is longer.
-    pub(crate) fn take_last(&mut self, lines: u64, max_bytes: u64, totals: Totals) -> Result<Taken> {
+    pub(crate) fn take_last(&mut self, lines: u64, max_bytes: u64, totals: Totals) -> Result<Taken<'static>> {
         if totals.lines == 0 {
-            return Ok(Taken::all(self.start, Vec::new()));
+            return Ok(Taken::new(self.start, Vec::new().into(), Ended::File));
         }
         let end = totals.end - u64::from(totals.terminated);
         // One byte over the budget shows whether the first line starts within it.
@@ -249,7 +264,7 @@ impl<'a> Lines<'a> {
         // Not one line where nothing fits, else one more than there are breaks.
         let lines = raw.get(from..).map_or(0, |raw| count_breaks(raw) + 1);
         raw.drain(..from.min(raw.len()));
-        Ok(Taken { start: start + to_u64(from), raw, lines, terminated: totals.terminated, ended })
+        Ok(Taken { start: start + to_u64(from), raw: raw.into(), lines, terminated: totals.terminated, ended })
     }
 
     /// The bytes of a part, as far as the source has them.
@@ -356,31 +371,46 @@ fn reserve(raw: &mut Vec<u8>, bytes: usize, most: usize) {
 
 /// The bytes of `chunk` up to and with its `wanted`th line break, or all where it has fewer; and how many breaks they hold.
 fn up_to_break(chunk: &[u8], wanted: u64) -> (usize, u64) {
-    let found = count_breaks(chunk);
-    if found < wanted {
-        return (chunk.len(), found);
+    let (mut bytes, mut found) = (0, 0);
+    // Counting goes far faster than stopping at each break, so that is done in the last block alone.
+    for block in chunk.chunks(BLOCK_BYTES) {
+        let breaks = count_breaks(block);
+        if found + breaks >= wanted {
+            let before = to_usize(wanted - found - 1, usize::MAX);
+            let end = memchr_iter(b'\n', block).nth(before).map_or(block.len(), |index| index + 1);
+            return (bytes + end, wanted);
+        }
+        (bytes, found) = (bytes + block.len(), found + breaks);
     }
-    let before = to_usize(wanted - 1, usize::MAX);
-    let end = memchr_iter(b'\n', chunk).nth(before).map_or(chunk.len(), |index| index + 1);
-    (end, wanted)
+    (bytes, found)
 }
 
-impl Taken {
-    /// Everything up to the end of the file.
-    fn all(start: u64, mut raw: Vec<u8>) -> Self {
-        let terminated = raw.last() == Some(&b'\n');
-        let lines = if raw.is_empty() { 0 } else { count_breaks(&raw) + u64::from(!terminated) };
-        if terminated {
-            raw.pop();
-        }
-        Self { raw, start, lines, terminated, ended: Ended::File }
+impl<'a> Taken<'a> {
+    /// Of what was read, the whole lines.
+    fn new(start: u64, raw: Cow<'a, [u8]>, ended: Ended) -> Self {
+        let terminated = ended != Ended::File || raw.last() == Some(&b'\n');
+        let length = match ended {
+            Ended::Lines => raw.len() - 1,
+            // The last line may go on.
+            Ended::Bytes | Ended::Horizon => memrchr(b'\n', &raw).unwrap_or(0),
+            Ended::File => raw.len() - usize::from(terminated),
+        };
+        let is_none = match ended {
+            Ended::Bytes | Ended::Horizon => raw.get(length) != Some(&b'\n'),
+            Ended::Lines | Ended::File => raw.is_empty(),
+        };
+        let raw = shortened(raw, length);
+        let lines = if is_none { 0 } else { count_breaks(&raw) + 1 };
+        Self { raw, start, lines, terminated, ended }
     }
+}
 
-    /// The whole lines of what was read where the last line may go on.
-    fn whole(start: u64, mut raw: Vec<u8>, ended: Ended) -> Self {
-        let end = memrchr(b'\n', &raw);
-        raw.truncate(end.unwrap_or(0));
-        let lines = end.map_or(0, |_| count_breaks(&raw) + 1);
-        Self { raw, start, lines, terminated: true, ended }
+fn shortened(raw: Cow<'_, [u8]>, length: usize) -> Cow<'_, [u8]> {
+    match raw {
+        Cow::Borrowed(raw) => Cow::Borrowed(&raw[..length]),
+        Cow::Owned(mut raw) => {
+            raw.truncate(length);
+            Cow::Owned(raw)
+        }
     }
 }

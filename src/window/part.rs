@@ -30,13 +30,12 @@ pub(super) enum Side {
 impl Part {
     /// Decoding and numbering can only make text longer, so of the lines that fit without those on one side fit with them. `number` is
     /// that of the first line taken, where lines are to have numbers.
-    pub(super) fn decode(taken: Taken, max_bytes: u64, side: Side, number: Option<u64>) -> Self {
+    pub(super) fn decode(taken: Taken<'_>, max_bytes: u64, side: Side, number: Option<u64>) -> Self {
         let Taken { raw, start, lines, terminated, ended } = taken;
         let whole = Self { lines, terminated, ended, raw_bytes: to_u64(raw.len()), start, ..Self::default() };
-        match (String::from_utf8(raw), number) {
-            (Ok(text), None) => Self { text, ..whole },
-            (Ok(text), Some(number)) => whole.fit(text.as_bytes(), max_bytes, side, Some(number)),
-            (Err(error), number) => whole.fit(error.as_bytes(), max_bytes, side, number),
+        match (simdutf8::basic::from_utf8(&raw), number) {
+            (Ok(text), None) => Self { text: text.to_owned(), ..whole },
+            _ => whole.fit(&raw, max_bytes, side, number),
         }
     }
 
