@@ -13,7 +13,7 @@ use crate::window::{Scan, Window};
 /// Most files that are remembered.
 const MAX_FILES: usize = 128;
 
-/// Most bytes of memory for all their places, which are those of 32 files of a GiB or of many smaller ones.
+/// Most bytes of memory for all their places, which are those of 16 files of a GiB, or of many smaller ones.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// What was found of files, by their versions, the latest first.

@@ -6,8 +6,8 @@ use super::Form;
 use super::chunks::{CHUNK_BYTES, to_u64, to_usize};
 use super::decoded::Restarts;
 
-/// Most places that an index holds, 16 bytes each: 128 KiB, whatever the file's size.
-const MAX_PLACES: u64 = 8192;
+/// Most places that an index holds, 16 bytes each: 256 KiB, whatever the file's size.
+const MAX_PLACES: u64 = 16_384;
 
 /// A byte of the file, and the line breaks before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -214,7 +214,8 @@ impl<'a> Lines<'a> {
     /// What was read behind the last line that fits counts as consumed.
     pub(crate) fn take(&mut self, lines: u64, max_bytes: u64) -> Result<Taken<'_>> {
         let room = room(max_bytes);
-        let (start, target) = (self.chunks.position(), self.breaks.saturating_add(lines));
+        let (start, before) = (self.chunks.position(), self.breaks);
+        let target = before.saturating_add(lines);
         let mut raw = Vec::new();
         let (bytes, ended) = loop {
             let (left, most) = (target - self.breaks, room - raw.len());
@@ -236,21 +237,22 @@ impl<'a> Lines<'a> {
             reserve(&mut raw, bytes, room);
             raw.extend_from_slice(self.chunks.consumed(bytes));
         };
+        let breaks = self.breaks - before;
         let last = self.chunks.consumed(bytes);
         // Most windows lie in one chunk, and need no copy of it.
         if raw.is_empty() {
-            return Ok(Taken::new(start, last.into(), ended));
+            return Ok(Taken::new(start, last.into(), breaks, ended));
         }
         reserve(&mut raw, bytes, room);
         raw.extend_from_slice(last);
-        Ok(Taken::new(start, raw.into(), ended))
+        Ok(Taken::new(start, raw.into(), breaks, ended))
     }
 
     /// The last `lines` lines of `totals`, or as many of them as are at most `max_bytes` with one for each break between them; none when
     /// the last one is longer.
     pub(crate) fn take_last(&mut self, lines: u64, max_bytes: u64, totals: Totals) -> Result<Taken<'static>> {
         if totals.lines == 0 {
-            return Ok(Taken::new(self.start, Vec::new().into(), Ended::File));
+            return Ok(Taken::new(self.start, Vec::new().into(), 0, Ended::File));
         }
         let end = totals.end - u64::from(totals.terminated);
         // One byte over the budget shows whether the first line starts within it.
@@ -386,8 +388,8 @@ fn up_to_break(chunk: &[u8], wanted: u64) -> (usize, u64) {
 }
 
 impl<'a> Taken<'a> {
-    /// Of what was read, the whole lines.
-    fn new(start: u64, raw: Cow<'a, [u8]>, ended: Ended) -> Self {
+    /// The whole lines of what was read. It has so many line breaks.
+    fn new(start: u64, raw: Cow<'a, [u8]>, breaks: u64, ended: Ended) -> Self {
         let terminated = ended != Ended::File || raw.last() == Some(&b'\n');
         let length = match ended {
             Ended::Lines => raw.len() - 1,
@@ -395,13 +397,8 @@ impl<'a> Taken<'a> {
             Ended::Bytes | Ended::Horizon => memrchr(b'\n', &raw).unwrap_or(0),
             Ended::File => raw.len() - usize::from(terminated),
         };
-        let is_none = match ended {
-            Ended::Bytes | Ended::Horizon => raw.get(length) != Some(&b'\n'),
-            Ended::Lines | Ended::File => raw.is_empty(),
-        };
-        let raw = shortened(raw, length);
-        let lines = if is_none { 0 } else { count_breaks(&raw) + 1 };
-        Self { raw, start, lines, terminated, ended }
+        let lines = breaks + u64::from(!terminated && !raw.is_empty());
+        Self { raw: shortened(raw, length), start, lines, terminated, ended }
     }
 }
 

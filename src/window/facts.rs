@@ -19,22 +19,19 @@ pub(super) fn count_controls(text: &str, terminated: bool) -> u64 {
         0x81 => is_pair(*at + 1, 0xa6..=0xa9),
         _ => false,
     });
-    let returns = bytecount::count(bytes, b'\r') - count_crlf(bytes, terminated);
-    let count = count_c0(bytes) + returns + c1.count() + bidi.count();
+    // Those of line breaks are none.
+    let count = count_c0(bytes) - count_crlf(bytes, terminated) + c1.count() + bidi.count();
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// C0 and DEL, without tab, line feed and carriage return: all below the space, less these. Each is a count that takes a few instructions
-/// for many bytes.
+/// C0 and DEL, without tab and line feed: all below the space, less these. Each is a count that takes a few instructions for many bytes.
 fn count_c0(bytes: &[u8]) -> usize {
-    let below_space: usize =
-        bytes.chunks(255).map(|chunk| usize::from(chunk.iter().map(is_below_space).sum::<u8>())).sum();
-    let count = |byte| bytecount::count(bytes, byte);
-    below_space - count(b'\t') - count(b'\n') - count(b'\r') + count(0x7f)
+    let counted = bytes.chunks(255).map(|chunk| usize::from(chunk.iter().map(|byte| is_c0(*byte)).sum::<u8>()));
+    counted.sum::<usize>() - bytecount::count(bytes, b'\t') - bytecount::count(bytes, b'\n')
 }
 
-fn is_below_space(byte: &u8) -> u8 {
-    u8::from(byte & 0xe0 == 0)
+fn is_c0(byte: u8) -> u8 {
+    u8::from(byte & 0xe0 == 0) + u8::from(byte == 0x7f)
 }
 
 /// Line breaks `\r\n`, with that of the last line, which is not in the text.
