@@ -43,7 +43,7 @@
 //!
 //! # Platforms
 //!
-//! Linux 3.12 or newer (`fstatfs` on a path handle). capread refuses to build on other systems until it can keep the same promises
+//! Linux 3.17 or newer (`thread-self` in procfs). capread refuses to build on other systems until it can keep the same promises
 //! there.
 //!
 //! # Features
