@@ -204,6 +204,11 @@ impl Error {
         self
     }
 
+    /// The read was stopped, by its caller or its deadline, and has found out nothing.
+    pub(crate) fn is_stop(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Cancelled | ErrorKind::Deadline { .. })
+    }
+
     pub(crate) fn suggest(mut self, suggestions: Vec<String>) -> Self {
         self.0.suggestions = suggestions;
         self
@@ -259,7 +264,8 @@ impl Error {
         self.0.request.as_ref()?.path.as_deref()
     }
 
-    /// At most three paths that may have been meant, where nothing is at the one asked for.
+    /// At most three paths that may have been meant, where nothing is at the one asked for: with another case or spelling, without an
+    /// `@`, `file://`, `~/` or the root's own name in front, with `%20` decoded. No policy denies them.
     #[must_use]
     pub fn suggestions(&self) -> &[String] {
         &self.0.suggestions

@@ -8,6 +8,7 @@ mod fence;
 mod index;
 mod modes;
 mod mounts;
+mod names;
 #[cfg(feature = "policy")]
 mod policy;
 mod races;
