@@ -100,6 +100,11 @@ impl Roots {
         self.bases[base].judges.deny(path, End::Last)
     }
 
+    /// Whether a policy denies files for their links: then each must be looked at.
+    pub(crate) fn deny_links(&self, base: usize, path: &RelPath) -> bool {
+        self.bases[base].judges.deny_links(path, u64::MAX)
+    }
+
     /// Whether a policy denies what the path leads to, links followed.
     pub(crate) fn leads_to_denied(&self, admitted: &Admitted, stop: &Stop<'_>) -> Result<bool> {
         resolve::leads_to_denied(self.asked(admitted, stop))

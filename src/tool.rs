@@ -7,6 +7,7 @@ pub(crate) mod json;
 #[cfg(feature = "json")]
 pub(crate) mod providers;
 
+mod entries;
 mod folding;
 mod listing;
 mod rewritten;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cancel::{Cancel, Progress, Stop};
-use crate::error::{Error, ErrorKind, Request, Result};
+use crate::error::{Error, ErrorKind, FileKind, Request, Result};
 use crate::file::RegularFile;
 use crate::indexes::Indexes;
 use crate::limits::{Limits, Selection};
@@ -300,7 +301,7 @@ impl ReadTool {
         })
     }
 
-    /// What to read instead; else the error, with what may have been meant. Stopped while looking, the read as a whole was.
+    /// What to read instead; else the error, with what may have been meant, or what is in the directory. Stopped while looking, the read as a whole was.
     fn explain(
         &self,
         error: Error,
@@ -309,12 +310,16 @@ impl ReadTool {
         settled: usize,
         stop: &Stop<'_>,
     ) -> Result<Folded> {
-        if *error.kind() != ErrorKind::NotFound {
-            return Err(error);
-        }
-        match suggest::look(&self.roots, &request.path, asked, settled, stop)? {
-            Meant::Folded(folded) => Ok(folded),
-            Meant::Like(paths) => Err(error.suggest(paths)),
+        match error.kind() {
+            ErrorKind::NotFound => match suggest::look(&self.roots, &request.path, asked, settled, stop)? {
+                Meant::Folded(folded) => Ok(folded),
+                Meant::Like(paths) => Err(error.suggest(paths)),
+            },
+            ErrorKind::NotAFile(FileKind::Directory) => Err(match entries::of(&self.roots, asked, stop)? {
+                Some(entries) => error.with_entries(entries),
+                None => error,
+            }),
+            _ => Err(error),
         }
     }
 }

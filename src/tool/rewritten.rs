@@ -92,6 +92,6 @@ mod tests {
         ] {
             assert_eq!(texts(text), meant);
         }
-        assert_eq!(texts("@file:~/%20").len(), 10);
+        assert_eq!(texts("@file:~/%20").len(), 8);
     }
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod calls;
+mod entries;
 mod fence;
 mod index;
 mod modes;

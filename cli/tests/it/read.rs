@@ -108,7 +108,7 @@ fn reads_a_file_only_in_the_version_that_is_wanted() {
 #[rstest]
 #[case::outside(&["read", "../x"], "Path is outside the allowed root: ../x")]
 #[case::missing(&["read", "nope"], "File does not exist: nope")]
-#[case::directory(&["read", "d"], "Not a regular file: d (directory)")]
+#[case::directory(&["read", "d"], "Not a regular file: d (directory). It has: g")]
 #[case::offset_zero(&["read", "f", "--offset", "0"], "offset must be a positive integer")]
 #[case::limit_zero(&["read", "f", "--limit", "0"], "limit must be a positive integer")]
 #[case::offset_behind_the_end(&["read", "f", "--offset", "9"], "Offset 9 is beyond end of file (1 lines total)")]
@@ -235,7 +235,7 @@ fn prints_json_for_success_and_failure() {
     };
     let version = read(&["read", "notes.txt", "--json"], 0)["structuredContent"]["version"].clone();
     let facts = json!({
-        "path": "notes.txt", "startLine": 2, "endLine": 3, "totalLines": 4, "truncatedBy": "limit", "nextOffset": 4,
+        "path": "notes.txt", "startLine": 2, "endLine": 3, "totalLines": 4, "truncatedBy": "limit", "nextOffset": 4, "nextColumn": null,
         "bytes": 13, "fileSize": 27, "encoding": "utf-8", "bom": false, "replacements": 0, "controls": 0,
         "lineEnds": "lf", "finalNewline": false, "links": 1, "version": version, "changedDuringRead": false,
     });
