@@ -7,3 +7,4 @@ mod jsonl;
 mod read;
 mod schema;
 mod support;
+mod terminal;
