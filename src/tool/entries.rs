@@ -23,7 +23,7 @@ pub(super) fn of(roots: &Roots, asked: &Admitted, stop: &Stop<'_>) -> Result<Opt
         // A name that is no UTF-8 could not be asked for in return.
         match entry.name.into_string() {
             Ok(name) if names.len() < MAX_TOLD => {
-                names.push(if entry.kind == Kind::Directory { name + "/" } else { name })
+                names.push(if entry.kind == Kind::Directory { name + "/" } else { name });
             }
             _ => more += 1,
         }
