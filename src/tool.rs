@@ -301,7 +301,8 @@ impl ReadTool {
         })
     }
 
-    /// What to read instead; else the error, with what may have been meant, or what is in the directory. Stopped while looking, the read as a whole was.
+    /// What to read instead; else the error, with what may have been meant, or with what is in the directory. Stopped while looking,
+    /// the read as a whole was.
     fn explain(
         &self,
         error: Error,
