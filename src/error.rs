@@ -42,6 +42,8 @@ struct Inner {
     request: Option<Request>,
     /// Names that may have been meant, as paths to ask for.
     suggestions: Vec<String>,
+    /// Of a directory that was asked for.
+    entries: Option<Entries>,
     source: Option<io::Error>,
 }
 
@@ -153,6 +155,19 @@ pub enum FileKind {
     Unknown,
 }
 
+/// What is in a directory that was asked for. What a policy denies is as if it were not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entries {
+    /// At most 20 names, sorted by their bytes; a directory's ends with a slash where the directory itself tells what it is. None that is
+    /// no UTF-8.
+    pub names: Vec<String>,
+    /// How many more are there.
+    pub more: u64,
+    /// Whether these are all. At most 10,000 entries are looked at.
+    pub is_all: bool,
+}
+
 /// What ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -171,7 +186,13 @@ pub enum Resource {
 impl Error {
     /// An error of the operating system as the cause of `kind`.
     pub(crate) fn caused(kind: ErrorKind, source: impl Into<io::Error>) -> Self {
-        Self(Box::new(Inner { kind, request: None, suggestions: Vec::new(), source: Some(source.into()) }))
+        Self(Box::new(Inner {
+            kind,
+            request: None,
+            suggestions: Vec::new(),
+            entries: None,
+            source: Some(source.into()),
+        }))
     }
 
     pub(crate) fn invalid(reason: impl Into<String>) -> Self {
@@ -204,8 +225,18 @@ impl Error {
         self
     }
 
+    /// The read was stopped, by its caller or its deadline, and has found out nothing.
+    pub(crate) fn is_stop(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Cancelled | ErrorKind::Deadline { .. })
+    }
+
     pub(crate) fn suggest(mut self, suggestions: Vec<String>) -> Self {
         self.0.suggestions = suggestions;
+        self
+    }
+
+    pub(crate) fn with_entries(mut self, entries: Entries) -> Self {
+        self.0.entries = Some(entries);
         self
     }
 
@@ -259,10 +290,17 @@ impl Error {
         self.0.request.as_ref()?.path.as_deref()
     }
 
-    /// At most three paths that may have been meant, where nothing is at the one asked for.
+    /// At most three paths that may have been meant, where nothing is at the one asked for: with another case or spelling, without an
+    /// `@`, `file://`, `~/` or the root's own name in front, with `%20` decoded. No policy denies them.
     #[must_use]
     pub fn suggestions(&self) -> &[String] {
         &self.0.suggestions
+    }
+
+    /// What is in the directory that was asked for, where a [`ReadTool`](crate::ReadTool) was asked and could list it.
+    #[must_use]
+    pub fn entries(&self) -> Option<&Entries> {
+        self.0.entries.as_ref()
     }
 
     /// The error number of the operating system, where one was the cause.
@@ -274,7 +312,7 @@ impl Error {
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, request: None, suggestions: Vec::new(), source: None }))
+        Self(Box::new(Inner { kind, request: None, suggestions: Vec::new(), entries: None, source: None }))
     }
 }
 
@@ -284,6 +322,7 @@ impl fmt::Debug for Error {
             .field("kind", &self.0.kind)
             .field("request", &self.0.request)
             .field("suggestions", &self.0.suggestions)
+            .field("entries", &self.0.entries)
             .field("source", &self.0.source)
             .finish()
     }
@@ -303,7 +342,10 @@ impl fmt::Display for Error {
             ErrorKind::OutsideRoot => self.fmt_outside(f),
             ErrorKind::Denied => write!(f, "Path is denied by policy: {name}"),
             ErrorKind::NotFound => self.fmt_not_found(f, &name),
-            ErrorKind::NotAFile(kind) => write!(f, "Not a regular file: {name} ({kind})"),
+            ErrorKind::NotAFile(kind) => {
+                write!(f, "Not a regular file: {name} ({kind})")?;
+                self.0.entries.as_ref().map_or(Ok(()), |entries| entries.fmt(f))
+            }
             ErrorKind::PermissionDenied => write!(f, "Permission denied: {name}"),
             ErrorKind::TooManyLinks => write!(f, "Too many symbolic links: {name}"),
             ErrorKind::Busy => write!(f, "File is busy: {name}"),
@@ -372,6 +414,21 @@ fn fmt_binary(f: &mut fmt::Formatter<'_>, format: Option<&str>, size: Option<u64
         (Some(format), None) => write!(f, " ({format})"),
         (None, Some(size)) => write!(f, " ({size} bytes)"),
         (None, None) => Ok(()),
+    }
+}
+
+impl Entries {
+    /// Behind the message that says that it is a directory.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, name) in self.names.iter().enumerate() {
+            write!(f, "{}{}", if index > 0 { ", " } else { ". It has: " }, Shown(name))?;
+        }
+        match self.more {
+            _ if self.names.is_empty() => Ok(()),
+            0 if self.is_all => Ok(()),
+            0 => f.write_str(" and more"),
+            more => write!(f, " and {}{more} more", if self.is_all { "" } else { "at least " }),
+        }
     }
 }
 

@@ -266,6 +266,17 @@ impl Fence {
         if absolute.is_empty() { PathBuf::from("/") } else { absolute.into() }
     }
 
+    /// The path without the last names of the root in front, where it starts with them: `src` for `app/src` and `srv/app/src` in the
+    /// root `/srv/app`.
+    pub(crate) fn without_own_names(&self, path: &RelPath) -> Option<RelPath> {
+        let names: Vec<_> = path.components().map(OsStr::as_bytes).collect();
+        let is_own = |own: &[&[u8]]| {
+            let ends = |root: &Spelling| root.components.iter().rev().zip(own.iter().rev()).all(|(a, b)| a == b);
+            self.spellings.iter().any(|root| own.len() <= root.components.len() && ends(root))
+        };
+        (1..names.len()).find(|own| is_own(&names[..*own])).map(|own| RelPath::new(&names[own..]))
+    }
+
     /// What is left of an absolute link target behind a spelling of the root, with its `..` still in it: those are for the walk.
     /// `None` where the target, read from left to right, does not start with one.
     pub(crate) fn below_root_in_target<'t>(&self, target: &'t [u8]) -> Option<&'t [u8]> {

@@ -75,7 +75,7 @@ mod window;
 
 pub use cancel::{Cancel, Progress};
 pub use display::is_control;
-pub use error::{Error, ErrorKind, FileKind, Resource, Result};
+pub use error::{Entries, Error, ErrorKind, FileKind, Resource, Result};
 pub use fence::RelPath;
 pub use file::RegularFile;
 pub use limits::{Limits, Selection};

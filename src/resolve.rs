@@ -14,14 +14,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use directory::Directory;
-pub(crate) use walk::Missing;
+pub(crate) use walk::{Missing, Place};
 
 use crate::cancel::Stop;
 use crate::error::{Error, ErrorKind, FileKind, Resource, Result};
 use crate::fence::{Fence, RelPath};
 use crate::policy::{End, Judges, Policy};
 use crate::sys::{Errno, Kind, Stat};
-use walk::Walk;
+use walk::{Reached, Walk};
 
 /// Components in one walk, links' included. It bounds the handles that a walk holds, and its system calls.
 const MAX_COMPONENTS: usize = 256;
@@ -156,10 +156,39 @@ fn check_asked<D>(asked: Asked<'_, D>) -> Result<()> {
 
 /// Whether a policy denies what the path leads to. Fails only where it is told to stop.
 pub(crate) fn leads_to_denied<D: Directory>(asked: Asked<'_, D>) -> Result<bool> {
-    match Walk::start(asked).and_then(Walk::run) {
-        Err(error) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Deadline { .. }) => Err(error),
-        Err(error) => Ok(*error.kind() == ErrorKind::Denied),
-        Ok(_) => Ok(false),
+    Ok(outcome(Walk::start(asked).and_then(Walk::run))? == Some(ErrorKind::Denied))
+}
+
+/// Whether a policy denies the path, as asked or as resolved. Fails only where it is told to stop.
+pub(crate) fn is_denied<D: Directory>(asked: Asked<'_, D>) -> Result<bool> {
+    Ok(outcome(reach(asked))? == Some(ErrorKind::Denied))
+}
+
+/// Whether the path leads to something that no policy denies, a file or not. Fails only where it is told to stop.
+pub(crate) fn leads_somewhere<D: Directory>(asked: Asked<'_, D>) -> Result<bool> {
+    Ok(matches!(outcome(reach(asked))?, None | Some(ErrorKind::NotAFile(_))))
+}
+
+/// The file that the path leads to, looked at and not opened.
+fn reach<D: Directory>(asked: Asked<'_, D>) -> Result<Reached<'_, D>> {
+    check_asked(asked)?;
+    Walk::start(asked)?.run()
+}
+
+/// Why a walk reached no file, if it did not. Fails only where it was told to stop.
+fn outcome<D>(reached: Result<Reached<'_, D>>) -> Result<Option<ErrorKind>> {
+    match reached {
+        Ok(_) => Ok(None),
+        Err(error) if error.is_stop() => Err(error),
+        Err(error) => Ok(Some(error.kind().clone())),
+    }
+}
+
+/// The directory that the path leads to, if it does. Fails only where it is told to stop.
+pub(crate) fn directory<D: Directory>(asked: Asked<'_, D>) -> Result<Option<Place<D>>> {
+    match Walk::start(asked).and_then(Walk::directory) {
+        Err(error) if !error.is_stop() => Ok(None),
+        result => result,
     }
 }
 

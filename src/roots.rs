@@ -8,7 +8,7 @@ use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::fence::RelPath;
 use crate::policy::End;
-use crate::resolve::{self, Asked, Base, Missing, Opened};
+use crate::resolve::{self, Asked, Base, Missing, Opened, Place};
 use crate::root::Root;
 use crate::sys::Handle;
 
@@ -86,9 +86,23 @@ impl Roots {
         Asked { bases: &self.bases, base: admitted.base, path: &admitted.path, stop }
     }
 
+    pub(crate) fn directory(&self, admitted: &Admitted, stop: &Stop<'_>) -> Result<Option<Place<Handle>>> {
+        resolve::directory(self.asked(admitted, stop))
+    }
+
+    /// The handle of a place.
+    pub(crate) fn at<'a>(&'a self, place: &'a Place<Handle>) -> &'a Handle {
+        place.directory.as_ref().unwrap_or(&self.bases[place.base].directory)
+    }
+
     /// Whether a policy denies the path for its last name.
     pub(crate) fn denies(&self, base: usize, path: &RelPath) -> bool {
         self.bases[base].judges.deny(path, End::Last)
+    }
+
+    /// Whether a policy denies files for their links: then each must be looked at.
+    pub(crate) fn deny_links(&self, base: usize, path: &RelPath) -> bool {
+        self.bases[base].judges.deny_links(path, u64::MAX)
     }
 
     /// Whether a policy denies what the path leads to, links followed.
@@ -96,12 +110,24 @@ impl Roots {
         resolve::leads_to_denied(self.asked(admitted, stop))
     }
 
-    pub(crate) fn have_policies(&self) -> bool {
-        self.bases.iter().any(|base| base.policy.is_some())
+    /// Whether a policy denies the path, as asked or as resolved.
+    pub(crate) fn is_denied(&self, admitted: &Admitted, stop: &Stop<'_>) -> Result<bool> {
+        if self.have_policies() { resolve::is_denied(self.asked(admitted, stop)) } else { Ok(false) }
     }
 
-    pub(crate) fn base(&self, index: usize) -> &Base<Handle> {
-        &self.bases[index]
+    /// Whether the path leads to something that no policy denies, a file or not.
+    pub(crate) fn leads_somewhere(&self, admitted: &Admitted, stop: &Stop<'_>) -> Result<bool> {
+        resolve::leads_somewhere(self.asked(admitted, stop))
+    }
+
+    /// The path without the root's own names in front, where it starts with them.
+    pub(crate) fn without_own_names(&self, admitted: &Admitted) -> Option<Admitted> {
+        let path = self.bases[admitted.base].fence.without_own_names(&admitted.path)?;
+        Some(admitted.with_path(path))
+    }
+
+    pub(crate) fn have_policies(&self) -> bool {
+        self.bases.iter().any(|base| base.policy.is_some())
     }
 
     /// How a path is told to whoever asked: relative in the first root, absolute in the others, so that it means the same when it is

@@ -7,6 +7,7 @@ mod decoded;
 mod detect;
 mod encoding;
 mod feed;
+mod format;
 mod index;
 mod lines;
 mod long_line;

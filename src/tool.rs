@@ -9,22 +9,30 @@ mod output;
 #[cfg(feature = "json")]
 pub(crate) mod providers;
 
+mod entries;
+mod folding;
+mod listing;
+mod rewritten;
 mod suggest;
 
+use std::borrow::Cow;
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cancel::{Cancel, Progress, Stop};
-use crate::error::{Error, ErrorKind, Request, Result};
+use crate::error::{Error, ErrorKind, FileKind, Request, Result};
 use crate::file::RegularFile;
 use crate::indexes::Indexes;
 use crate::limits::{Limits, Selection};
 use crate::render::NeverBlank;
+use crate::resolve::Opened;
 use crate::roots::{Admitted, Roots};
 use crate::text::TextEncoding;
 use crate::version::Version;
 use crate::window::{LineNumbers, Scan, Window};
+use suggest::{Folded, Meant};
 
 /// The name that models call the tool by.
 #[cfg(feature = "json")]
@@ -111,7 +119,8 @@ impl ReadRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOutput {
-    /// The path asked for, normalised: relative to the first root, absolute in another one.
+    /// The path asked for, normalised: relative to the first root, absolute in another one. Where only other spaces, quotes or
+    /// accents than the request has are there (see [`ReadTool::call`]), the path that was read.
     pub path: PathBuf,
     /// Where the file lies, links followed, in the same way.
     pub resolved: PathBuf,
@@ -207,6 +216,12 @@ impl ReadTool {
     }
 
     /// Reads. An invalid request fails as such whatever it names, and one that leaves the root whether or not anything is there.
+    ///
+    /// The exact path always wins. Where a name in it is missing, and exactly one name in its directory is the same but for the kind
+    /// of its spaces (U+202F is a space), quotes (’ is ') and the composition of its characters (NFC is NFD), that one is taken and
+    /// [`ReadOutput::path`] tells it. Two such names are suggested, as is what is only like the missing one: see
+    /// [`Error::suggestions`]. In a directory of more than 10,000 entries nothing is taken for another. A policy judges the path
+    /// that is read as any other, and what it denies is as if it were not there.
     pub fn call(&self, request: &ReadRequest, cancel: &dyn Cancel) -> Result<ReadOutput> {
         self.call_until(request, &Stop::new(cancel, self.limits.allowed_time()))
     }
@@ -225,8 +240,7 @@ impl ReadTool {
         let validated = self.validate(request, stop);
         let (selection, admitted) =
             validated.map_err(|error| self.tell_path(error.asked(|| Request::new(&request.path, None))))?;
-        let told = || Request::new(&request.path, Some(&self.roots.told_as_asked(&admitted)));
-        self.read(request, selection, &admitted, stop).map_err(|error| error.asked(told))
+        self.read(request, selection, &admitted, stop)
     }
 
     /// Adds what the path normalises to, to an error that was made before that was looked at.
@@ -242,6 +256,7 @@ impl ReadTool {
         Ok((request.selection()?, self.roots.admit(&request.path)?))
     }
 
+    /// Reads what was asked for, or where that is not there, what has the same names but for spaces, quotes and composition.
     fn read(
         &self,
         request: &ReadRequest,
@@ -249,7 +264,29 @@ impl ReadTool {
         admitted: &Admitted,
         stop: &Stop<'_>,
     ) -> Result<ReadOutput> {
-        let opened = self.roots.open(admitted, stop).map_err(|error| self.suggest(error, admitted, stop))?;
+        let mut asked = Cow::Borrowed(admitted);
+        // How many of its names have been folded, or need not be. It grows with each turn.
+        let mut settled = 0;
+        loop {
+            let told =
+                |error: Error| error.asked(|| Request::new(&request.path, Some(&self.roots.told_as_asked(&asked))));
+            let error = match self.roots.open(&asked, stop) {
+                Ok(opened) => return self.read_opened(request, selection, &asked, opened, stop).map_err(told),
+                Err(error) => error,
+            };
+            let Folded { path, names } = self.explain(error, request, &asked, settled, stop).map_err(told)?;
+            (asked, settled) = (Cow::Owned(path), names);
+        }
+    }
+
+    fn read_opened(
+        &self,
+        request: &ReadRequest,
+        selection: Selection,
+        asked: &Admitted,
+        opened: Opened<'_, OwnedFd>,
+        stop: &Stop<'_>,
+    ) -> Result<ReadOutput> {
         let file = RegularFile::new(opened.file, opened.stat);
         let version = file.version();
         if request.if_version.as_ref().is_some_and(|wanted| *wanted != version.to_string()) {
@@ -257,7 +294,7 @@ impl ReadTool {
         }
         let window = self.indexes.window(&file, self.scan(selection), stop)?;
         Ok(ReadOutput {
-            path: self.roots.told_as_asked(admitted),
+            path: self.roots.told_as_asked(asked),
             resolved: self.roots.told(opened.base, &opened.resolved),
             window,
             file_size: file.size(),
@@ -266,15 +303,26 @@ impl ReadTool {
         })
     }
 
-    /// Adds what may have been meant to an error that says that nothing is there.
-    fn suggest(&self, error: Error, admitted: &Admitted, stop: &Stop<'_>) -> Error {
-        if *error.kind() != ErrorKind::NotFound {
-            return error;
-        }
-        match suggest::paths(&self.roots, admitted, stop) {
-            Ok(paths) => error.suggest(paths),
-            // Stopped while looking: the read as a whole was.
-            Err(stopped) => stopped,
+    /// What to read instead; else the error, with what may have been meant, or with what is in the directory. Stopped while looking,
+    /// the read as a whole was.
+    fn explain(
+        &self,
+        error: Error,
+        request: &ReadRequest,
+        asked: &Admitted,
+        settled: usize,
+        stop: &Stop<'_>,
+    ) -> Result<Folded> {
+        match error.kind() {
+            ErrorKind::NotFound => match suggest::look(&self.roots, &request.path, asked, settled, stop)? {
+                Meant::Folded(folded) => Ok(folded),
+                Meant::Like(paths) => Err(error.suggest(paths)),
+            },
+            ErrorKind::NotAFile(FileKind::Directory) => Err(match entries::of(&self.roots, asked, stop)? {
+                Some(entries) => error.with_entries(entries),
+                None => error,
+            }),
+            _ => Err(error),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The command line. An option that is not listed here does not exist: it is refused by its name.
 
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -10,6 +11,7 @@ use capread::{Format, Limits, LineNumbers, Policy, ReadTool, Resolver, Root, Roo
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
 
 use crate::Failure;
+use crate::print::Controls;
 
 /// The read tool that a coding agent cannot escape: whole lines of text from beneath a root, inside fixed budgets.
 #[derive(Debug, Parser)]
@@ -60,6 +62,10 @@ pub(crate) struct ReadArgs {
     /// Start each line with its number and a tab
     #[arg(short = 'n', long)]
     pub(crate) line_numbers: bool,
+
+    /// Print control characters and bidirectional overrides as they are, on a terminal too
+    #[arg(long)]
+    pub(crate) raw: bool,
 
     /// Print the result as JSON, a failed read too
     #[arg(long)]
@@ -254,6 +260,10 @@ impl ToolArgs {
 }
 
 impl ReadArgs {
+    pub(crate) fn controls(&self) -> Controls {
+        if self.raw || !io::stdout().is_terminal() { Controls::AsTheyAre } else { Controls::Escaped }
+    }
+
     pub(crate) fn line_numbers(&self) -> LineNumbers {
         if self.line_numbers { LineNumbers::On } else { LineNumbers::Off }
     }

@@ -78,8 +78,8 @@ fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
     let result = progress::shown(|progress| tool.call_with_progress(&request, &|| false, progress));
     let code = if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
     match result {
-        result if args.json => print::line(&mut io::stdout().lock(), &capread::answer(&result).to_string())?,
-        Ok(output) => print::text(&mut io::stdout().lock(), &output.window)?,
+        result if args.json => print::json(&mut io::stdout().lock(), &capread::answer(&result), args.controls())?,
+        Ok(output) => print::text(&mut io::stdout().lock(), &output.window, args.controls())?,
         Err(error) => return Ok(report(&error.to_string(), FAILED)),
     }
     Ok(code)

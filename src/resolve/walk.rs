@@ -66,13 +66,18 @@ pub(crate) struct Reached<'a, D> {
     stat: Stat,
 }
 
-/// The deepest directory on the way of a request, and the first of its names that is not in there.
-pub(crate) struct Missing<D> {
+/// A directory that a walk reached.
+pub(crate) struct Place<D> {
     /// `None` is the root itself.
     pub(crate) directory: Option<D>,
     pub(crate) base: usize,
     /// Where the directory lies, links followed.
     pub(crate) resolved: RelPath,
+}
+
+/// The deepest directory on the way of a request, and the first of its names that is not in there.
+pub(crate) struct Missing<D> {
+    pub(crate) place: Place<D>,
     /// How many of the request's names lead to the directory; the next one is missing.
     pub(crate) found: usize,
 }
@@ -116,11 +121,25 @@ impl<'a, D: Directory> Walk<'a, D> {
         }
     }
 
-    fn into_missing(mut self) -> Option<Missing<D>> {
-        let resolved = self.resolved(None);
+    /// Walks to a directory; `None` where the path leads to something else.
+    pub(super) fn directory(mut self) -> Result<Option<Place<D>>> {
+        while let Some(step) = self.next_step()? {
+            if self.take(step)?.is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.into_place()))
+    }
+
+    fn into_missing(self) -> Option<Missing<D>> {
         let found = self.asked.path.depth().checked_sub(self.own_steps + 1)?;
+        Some(Missing { place: self.into_place(), found })
+    }
+
+    fn into_place(mut self) -> Place<D> {
+        let resolved = self.resolved(None);
         let directory = self.stack.pop().map(|level| level.directory);
-        Some(Missing { directory, base: self.base, resolved, found })
+        Place { directory, base: self.base, resolved }
     }
 
     fn next_step(&mut self) -> Result<Option<Step<'a>>> {

@@ -38,6 +38,29 @@ pub(crate) enum Kind {
     Unknown,
 }
 
+impl From<FileType> for Kind {
+    fn from(file_type: FileType) -> Self {
+        match file_type {
+            FileType::RegularFile => Self::Regular,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Symlink,
+            FileType::Fifo => Self::Fifo,
+            FileType::Socket => Self::Socket,
+            FileType::CharacterDevice => Self::CharacterDevice,
+            FileType::BlockDevice => Self::BlockDevice,
+            FileType::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: OsString,
+    /// What the directory says of it, which not all file systems know, and which may be out of date.
+    pub(crate) kind: Kind,
+}
+
 /// fstat(2), as much of it as is used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stat {
@@ -106,13 +129,16 @@ impl Handle {
         self.0.try_clone()
     }
 
-    /// The names in this directory, in no order, `.` and `..` left out.
-    pub(crate) fn names(&self) -> Result<impl Iterator<Item = Result<OsString>> + use<>> {
+    /// What is in this directory, in no order, `.` and `..` left out.
+    pub(crate) fn entries(&self) -> Result<impl Iterator<Item = Result<Entry>> + use<>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = retry_on_intr(|| rustix::fs::openat(self, ".", flags, Mode::empty()))?;
-        let names =
-            rustix::fs::Dir::new(listed)?.map(|entry| Ok(OsString::from_vec(entry?.file_name().to_bytes().to_vec())));
-        Ok(names.filter(|name| !matches!(name, Ok(name) if name == "." || name == "..")))
+        let entries = rustix::fs::Dir::new(listed)?.map(|entry| {
+            let entry = entry?;
+            let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
+            Ok(Entry { name, kind: entry.file_type().into() })
+        });
+        Ok(entries.filter(|entry| !matches!(entry, Ok(entry) if entry.name == "." || entry.name == "..")))
     }
 }
 
@@ -191,16 +217,7 @@ impl Directory for Handle {
 pub(crate) fn fstat(fd: BorrowedFd<'_>) -> Result<Stat> {
     let stat = retry_on_intr(|| rustix::fs::fstat(fd))?;
     Ok(Stat {
-        kind: match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Kind::Regular,
-            FileType::Directory => Kind::Directory,
-            FileType::Symlink => Kind::Symlink,
-            FileType::Fifo => Kind::Fifo,
-            FileType::Socket => Kind::Socket,
-            FileType::CharacterDevice => Kind::CharacterDevice,
-            FileType::BlockDevice => Kind::BlockDevice,
-            FileType::Unknown => Kind::Unknown,
-        },
+        kind: FileType::from_raw_mode(stat.st_mode).into(),
         // Only a broken file system reports a negative size; taken as unknown, like the 0 of procfs.
         size: u64::try_from(stat.st_size).unwrap_or(0),
         links: u64::from(stat.st_nlink),

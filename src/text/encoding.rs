@@ -2,7 +2,7 @@
 
 use encoding_rs::Encoding;
 
-use super::{SNIFF_BYTES, chunks::to_u64};
+use super::{SNIFF_BYTES, chunks::to_u64, format};
 #[cfg(feature = "encodings")]
 use crate::display::Shown;
 #[cfg(feature = "encodings")]
@@ -115,8 +115,9 @@ impl TextEncoding {
         if let Some(encoding) = utf_16 {
             return Ok(plain(Coding::Other(encoding)));
         }
-        if memchr::memchr(0, &head[..head.len().min(SNIFF_BYTES)]).is_some() {
-            return Err(ErrorKind::Binary { format: None, size }.into());
+        let sniffed = &head[..head.len().min(SNIFF_BYTES)];
+        if memchr::memchr(0, sniffed).is_some() {
+            return Err(ErrorKind::Binary { format: format::name(sniffed), size }.into());
         }
         if head.starts_with(UTF_8_MARK) {
             return Ok(marked(Coding::Utf8, UTF_8_MARK));

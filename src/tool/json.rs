@@ -252,7 +252,8 @@ impl ReadOutput {
 
 impl Error {
     /// The facts of the failure, as `structuredContent` has them; `os` only where the operating system gave an error number, and
-    /// `suggestions` only where there are some.
+    /// `suggestions` only where there are some. Of a directory that could be listed, `entries` are at most 20 of its names and
+    /// `moreEntries` how many it has beside them, or at least has where it is a very large one.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut facts = json!({"code": self.code(), "input": self.input().map(bounded), "path": self.path()});
@@ -261,6 +262,10 @@ impl Error {
         }
         if !self.suggestions().is_empty() {
             facts["suggestions"] = json!(self.suggestions());
+        }
+        if let Some(entries) = self.entries() {
+            facts["entries"] = json!(entries.names);
+            facts["moreEntries"] = json!(entries.more);
         }
         facts
     }

@@ -321,9 +321,14 @@ fn what_is_no_file_is_looked_at_and_left() {
     let read = || {
         let tree = Tree::new(&["p|", "s=", "d/"]);
         for resolver in [Resolver::Kernel, Resolver::Walk] {
-            let tool = ReadTool::new(tree.root().with_resolver(resolver));
+            let root = tree.root().with_resolver(resolver);
+            let tool = ReadTool::new(root.clone());
             for name in ["p", "s", "d"] {
-                let read = || tool.call(&ReadRequest::new(name), &|| false).unwrap_err().code();
+                // The tool goes on to tell what is in a directory.
+                let read = || match name {
+                    "d" => root.open(name).unwrap_err().code(),
+                    name => tool.call(&ReadRequest::new(name), &|| false).unwrap_err().code(),
+                };
                 assert_eq!(read(), "not_a_file");
                 record(read);
             }
@@ -334,6 +339,23 @@ fn what_is_no_file_is_looked_at_and_left() {
         let open = if number < 3 { "openat2" } else { "openat" };
         assert_eq!(names(calls), [open, "fstat", "close"], "{calls:?}");
     }
+}
+
+/// Of what is in a directory nothing is looked at.
+#[test]
+fn a_directory_is_listed_and_nothing_in_it_is_touched() {
+    let read = || {
+        let tree = Tree::new(&["d/f", "d/p|", "d/l -> f", "d/e/"]);
+        let tool = tree.tool();
+        let read = || tool.call(&ReadRequest::new("d"), &|| false).unwrap_err().to_string();
+        assert_eq!(read(), "Not a regular file: d (directory). It has: e/, f, l, p");
+        record(read);
+    };
+    let Some(sections) = recorded("calls::a_directory_is_listed_and_nothing_in_it_is_touched", read) else { return };
+    let paths: Vec<_> = sections[0].iter().filter_map(|call| call.path.as_deref()).collect();
+    assert!(paths.iter().all(|path| ["d", "."].contains(path)), "{:?}", sections[0]);
+    let listed = sections[0].iter().filter(|call| call.name == "getdents64").count();
+    assert_eq!(listed, 2, "to the end, and once: {:?}", sections[0]);
 }
 
 /// A read that ends before the end of a large file looks at no more than it must: 64 KiB at a time.

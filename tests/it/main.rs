@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod calls;
+mod entries;
 mod fence;
 mod index;
 mod modes;
 mod mounts;
+mod names;
 #[cfg(feature = "policy")]
 mod policy;
 mod races;

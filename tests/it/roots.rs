@@ -7,7 +7,7 @@ use cap_std::fs::Dir;
 use capread::{ReadRequest, ReadTool, Root, Roots};
 use rstest::rstest;
 
-use crate::support::{Tree, in_mode, root_at};
+use crate::support::{Tree, in_mode, root_at, without_entries};
 #[cfg(feature = "policy")]
 use crate::world::mode;
 
@@ -81,7 +81,7 @@ impl Answer {
             Err(error) => {
                 assert_eq!(error.input(), Some(request));
                 let path = error.path().map(str::to_owned);
-                Self::Failed { code: error.code(), message: error.to_string(), path }
+                Self::Failed { code: error.code(), message: without_entries(&error), path }
             }
         }
     }

@@ -66,7 +66,9 @@ fn answers_with_the_shape_of_the_contract() {
         call(&tree, &json!({"path": "d/"})),
         json!({
             "content": [{"type": "text", "text": "Not a regular file: d (directory)"}],
-            "structuredContent": {"code": "not_a_file", "input": "d/", "path": "d"},
+            "structuredContent": {
+                "code": "not_a_file", "input": "d/", "path": "d", "entries": [], "moreEntries": 0,
+            },
             "isError": true,
         })
     );

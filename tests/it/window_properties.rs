@@ -73,7 +73,11 @@ impl Ask {
     }
 
     fn of(self, source: &dyn ReadAt) -> Result<Window, ErrorKind> {
-        Window::read(source, self.selection(), &self.limits(), &|| false).map_err(|error| error.kind().clone())
+        Window::read(source, self.selection(), &self.limits(), &|| false).map_err(|error| match error.kind() {
+            // The name of a binary format is a courtesy.
+            ErrorKind::Binary { size, .. } => ErrorKind::Binary { format: None, size: *size },
+            kind => kind.clone(),
+        })
     }
 }
 

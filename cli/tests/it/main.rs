@@ -8,3 +8,4 @@ mod mcp;
 mod read;
 mod schema;
 mod support;
+mod terminal;

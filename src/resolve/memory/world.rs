@@ -157,11 +157,12 @@ impl World {
     pub fn missing(&self, path: &RelPath, how: How) -> Run<Option<MissingName>> {
         self.run(path, how, |asked| {
             let missing = resolve::missing(asked).ok()??;
-            let root = self.allowed[missing.base].node;
+            let place = missing.place;
+            let root = self.allowed[place.base].node;
             Some(MissingName {
-                node: missing.directory.as_ref().map_or(root, Handle::node),
-                base: missing.base,
-                names: missing.resolved.to_names(),
+                node: place.directory.as_ref().map_or(root, Handle::node),
+                base: place.base,
+                names: place.resolved.to_names(),
                 found: missing.found,
             })
         })
