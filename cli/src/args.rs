@@ -9,7 +9,7 @@ use std::time::Duration;
 use capread::{Format, Limits, LineNumbers, Policy, ReadTool, Resolver, Root, Roots, TextEncoding};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
 
-use crate::Failure;
+use crate::{Failure, log, sandbox};
 
 /// The read tool that a coding agent cannot escape: whole lines of text from beneath a root, inside fixed budgets.
 #[derive(Debug, Parser)]
@@ -147,6 +147,10 @@ pub(crate) struct ToolArgs {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     deadline: Option<Duration>,
 
+    /// Leave out the sandbox (Landlock) that keeps the process itself from what is not beneath its roots
+    #[arg(long)]
+    no_sandbox: bool,
+
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -175,6 +179,13 @@ enum How {
     Auto,
     Kernel,
     Walk,
+}
+
+/// What is told of the sandbox on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Announce {
+    Trouble,
+    Everything,
 }
 
 impl From<How> for Resolver {
@@ -214,7 +225,23 @@ impl From<Api> for Format {
 }
 
 impl ToolArgs {
-    pub(crate) fn open(&self) -> Result<ReadTool, Failure> {
+    /// Opens what is named on the command line, and then takes from the process whatever it does not need for reading. Before any
+    /// other thread starts: one that runs already would keep it all.
+    pub(crate) fn start(&self, announce: Announce) -> Result<ReadTool, Failure> {
+        let limits = self.limits()?;
+        let roots = self.open_roots()?;
+        if !self.no_sandbox {
+            let sandbox = sandbox::enter(&roots);
+            if announce == Announce::Everything || sandbox.is_trouble() {
+                log(&sandbox);
+            }
+        }
+        let (first, others) = roots.split_first().expect("has a default");
+        let roots = others.iter().cloned().fold(Roots::from(first.clone()), Roots::and);
+        Ok(ReadTool::new(roots).with_limits(limits).with_encoding(self.encoding))
+    }
+
+    fn limits(&self) -> Result<Limits, Failure> {
         let mut limits = self.limits.limits()?;
         if let Some(bytes) = self.max_scan_bytes {
             limits = limits.max_scan_bytes(bytes)?;
@@ -225,10 +252,10 @@ impl ToolArgs {
         if let Some(allowed) = self.deadline {
             limits = limits.deadline(allowed);
         }
-        Ok(ReadTool::new(self.open_roots()?).with_limits(limits).with_encoding(self.encoding))
+        Ok(limits)
     }
 
-    fn open_roots(&self) -> Result<Roots, Failure> {
+    fn open_roots(&self) -> Result<Vec<Root>, Failure> {
         let policy = self.policy()?;
         let open = |path: &PathBuf| -> Result<Root, Failure> {
             let root =
@@ -236,8 +263,7 @@ impl ToolArgs {
             let root = root.with_policy(policy.clone()).with_resolver(self.resolver.into());
             Ok(if self.one_file_system { root.one_file_system() } else { root })
         };
-        let (first, others) = self.roots.split_first().expect("has a default");
-        others.iter().try_fold(Roots::from(open(first)?), |roots, path| Ok(roots.and(open(path)?)))
+        self.roots.iter().map(open).collect()
     }
 
     fn policy(&self) -> Result<Policy, Failure> {

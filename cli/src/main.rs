@@ -6,14 +6,16 @@ mod jsonl;
 mod mcp;
 mod print;
 mod progress;
+mod sandbox;
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use capread::{Definition, ReadRequest, ReadTool};
+use capread::{Definition, ReadRequest};
 use clap::Parser;
 
-use crate::args::{Args, Command, JsonlArgs, McpArgs, ReadArgs, SchemaArgs};
+use crate::args::{Announce, Args, Command, JsonlArgs, McpArgs, ReadArgs, SchemaArgs};
 
 /// The read failed.
 const FAILED: u8 = 1;
@@ -61,6 +63,12 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// One line for whoever runs a server.
+fn log(message: impl Display) {
+    // As in `report`.
+    let _ = writeln!(io::stderr(), "capread: {message}");
+}
+
 /// Nobody is left to tell when standard error is closed, so a failure to write there is passed over.
 fn report(message: &str, code: u8) -> ExitCode {
     let _ = writeln!(io::stderr(), "{message}");
@@ -68,7 +76,7 @@ fn report(message: &str, code: u8) -> ExitCode {
 }
 
 fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
-    let tool = args.tool.open()?.with_line_numbers(args.line_numbers());
+    let tool = args.tool.start(Announce::Trouble)?.with_line_numbers(args.line_numbers());
     let mut request = ReadRequest::new(&args.path);
     request.offset = args.offset;
     request.limit = args.limit;
@@ -86,15 +94,18 @@ fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
 }
 
 fn jsonl(args: &JsonlArgs) -> Result<ExitCode, Failure> {
-    let tool: ReadTool = args.tool.open()?;
-    jsonl::serve(tool, args.jobs.count(), io::stdin(), io::stdout())?;
+    // The machine's cores are counted before the sandbox hides the files that tell them.
+    let jobs = args.jobs.count();
+    let tool = args.tool.start(Announce::Everything)?;
+    jsonl::serve(tool, jobs, io::stdin(), io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
-    let tool = args.tool.open()?;
     let answers = if args.structured { mcp::Answers::Structured } else { mcp::Answers::Plain };
+    // As in `jsonl`.
     let options = mcp::Options { jobs: args.jobs.count(), answers };
+    let tool = args.tool.start(Announce::Everything)?;
     mcp::serve(tool, options, io::stdin(), io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,5 +6,6 @@
 mod jsonl;
 mod mcp;
 mod read;
+mod sandbox;
 mod schema;
 mod support;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::session::{STATELESS, Session, WITH_INITIALIZE, initialize, meta};
-use crate::support::{capread, directory, spawn};
+use crate::support::{behind_sandbox_line, capread, directory, spawn};
 
 const FILES: &[(&str, &[u8])] = &[
     ("a.txt", b"one\ntwo\nthree\n"),
@@ -591,7 +591,7 @@ fn an_input_that_cannot_be_read_is_told() {
         .output()
         .unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = behind_sandbox_line(&output.stderr);
     assert_eq!(told, "error: cannot read the calls: Is a directory (os error 21)\n");
 }
 
