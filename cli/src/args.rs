@@ -9,6 +9,8 @@ use std::time::Duration;
 use capread::{Format, Limits, LineNumbers, Policy, ReadTool, Resolver, Root, Roots, TextEncoding};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
 
+use crate::audit::{Audit, OnError};
+use crate::reads::Reads;
 use crate::{Failure, log, sandbox};
 
 /// The read tool that a coding agent cannot escape: whole lines of text from beneath a root, inside fixed budgets.
@@ -151,6 +153,14 @@ pub(crate) struct ToolArgs {
     #[arg(long)]
     no_sandbox: bool,
 
+    /// File to append a JSON line to for each read: when, what was asked, what came of it, and no content
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+
+    /// What becomes of a read when that line cannot be written
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Fail, requires = "audit")]
+    audit_errors: OnError,
+
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -227,9 +237,10 @@ impl From<Api> for Format {
 impl ToolArgs {
     /// Opens what is named on the command line, and then takes from the process whatever it does not need for reading. Before any
     /// other thread starts: one that runs already would keep it all.
-    pub(crate) fn start(&self, announce: Announce) -> Result<ReadTool, Failure> {
+    pub(crate) fn start(&self, announce: Announce) -> Result<Reads, Failure> {
         let limits = self.limits()?;
         let roots = self.open_roots()?;
+        let audit = self.open_audit()?;
         if !self.no_sandbox {
             let sandbox = sandbox::enter(&roots);
             if announce == Announce::Everything || sandbox.is_trouble() {
@@ -238,7 +249,15 @@ impl ToolArgs {
         }
         let (first, others) = roots.split_first().expect("has a default");
         let roots = others.iter().cloned().fold(Roots::from(first.clone()), Roots::and);
-        Ok(ReadTool::new(roots).with_limits(limits).with_encoding(self.encoding))
+        Ok(Reads::new(ReadTool::new(roots).with_limits(limits).with_encoding(self.encoding), audit))
+    }
+
+    fn open_audit(&self) -> Result<Option<Audit>, Failure> {
+        let open = |path: &PathBuf| {
+            Audit::open(path, self.audit_errors)
+                .map_err(|error| Failure::Usage(format!("cannot open {}: {error}", path.display())))
+        };
+        self.audit.as_ref().map(open).transpose()
     }
 
     fn limits(&self) -> Result<Limits, Failure> {

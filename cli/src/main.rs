@@ -1,11 +1,13 @@
 //! `capread`: confined reads for people, and for agents tool calls on JSON lines and an MCP server.
 
 mod args;
+mod audit;
 mod input;
 mod jsonl;
 mod mcp;
 mod print;
 mod progress;
+mod reads;
 mod sandbox;
 
 use std::fmt::Display;
@@ -16,6 +18,7 @@ use capread::{Definition, ReadRequest};
 use clap::Parser;
 
 use crate::args::{Announce, Args, Command, JsonlArgs, McpArgs, ReadArgs, SchemaArgs};
+use crate::reads::Call;
 
 /// The read failed.
 const FAILED: u8 = 1;
@@ -76,14 +79,17 @@ fn report(message: &str, code: u8) -> ExitCode {
 }
 
 fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
-    let tool = args.tool.start(Announce::Trouble)?.with_line_numbers(args.line_numbers());
+    let reads = args.tool.start(Announce::Trouble)?.with_line_numbers(args.line_numbers());
     let mut request = ReadRequest::new(&args.path);
     request.offset = args.offset;
     request.limit = args.limit;
     request.column = args.column;
     request.tail = args.tail;
     request.if_version.clone_from(&args.if_version);
-    let result = progress::shown(|progress| tool.call_with_progress(&request, &|| false, progress));
+    let result = progress::shown(|progress| {
+        let call = Call { id: None, tool: "read", request: Ok(request) };
+        reads.read(call, &|| false, progress)
+    });
     let code = if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
     match result {
         result if args.json => print::line(&mut io::stdout().lock(), &capread::answer(&result).to_string())?,
@@ -96,8 +102,8 @@ fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
 fn jsonl(args: &JsonlArgs) -> Result<ExitCode, Failure> {
     // The machine's cores are counted before the sandbox hides the files that tell them.
     let jobs = args.jobs.count();
-    let tool = args.tool.start(Announce::Everything)?;
-    jsonl::serve(tool, jobs, io::stdin(), io::stdout())?;
+    let reads = args.tool.start(Announce::Everything)?;
+    jsonl::serve(reads, jobs, io::stdin(), io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,8 +111,8 @@ fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
     let answers = if args.structured { mcp::Answers::Structured } else { mcp::Answers::Plain };
     // As in `jsonl`.
     let options = mcp::Options { jobs: args.jobs.count(), answers };
-    let tool = args.tool.start(Announce::Everything)?;
-    mcp::serve(tool, options, io::stdin(), io::stdout())?;
+    let reads = args.tool.start(Announce::Everything)?;
+    mcp::serve(reads, options, io::stdin(), io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 

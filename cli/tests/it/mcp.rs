@@ -1,6 +1,6 @@
 //! The MCP server over pipes, in raw lines of both eras.
 
-mod session;
+pub(crate) mod session;
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -624,6 +624,7 @@ fn reads_from_each_of_its_roots() {
 fn says_what_its_documentation_says() {
     let directory = directory(&[("notes.txt", b"line 1\nline 2\nline 3\nline 4")]);
     let document = include_str!("../../../docs/protocol.md").split_once("# The MCP server").unwrap().1;
+    let document = document.split("\n# ").next().unwrap();
     let mut tried = 0;
     for block in document.split("```json\n").skip(1) {
         let mut lines = block.split("```").next().unwrap().lines().map(|line| serde_json::from_str(line).unwrap());
