@@ -19,7 +19,7 @@ const NEWEST: ABI = ABI::V10;
 pub(crate) enum Sandbox {
     /// What this version of Landlock can keep a process from.
     Enforced(ABI),
-    /// The kernel has no Landlock.
+    /// The kernel has no Landlock, or something in front of it hides that.
     Missing,
     Failed(RulesetError),
 }
@@ -70,7 +70,7 @@ impl fmt::Display for Sandbox {
                 }
                 write!(f, " (Landlock ABI {abi})")
             }
-            Self::Missing => f.write_str("sandbox: none, this kernel has no Landlock; reads are confined all the same"),
+            Self::Missing => f.write_str("sandbox: none, there is no Landlock here; reads are confined all the same"),
             Self::Failed(error) => {
                 write!(f, "sandbox: none, Landlock failed ({error}); reads are confined all the same")
             }
