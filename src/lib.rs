@@ -50,6 +50,9 @@
 //!
 //! * `policy` (default): deny patterns in gitignore syntax.
 //! * `json` (default): tool calls and results as JSON, the tool definition, the forms of the model providers.
+//! * `tracing`: each call of a tool is one event of the crate `tracing`, with the target `capread` and the level `INFO`: `input`,
+//!   `resolved`, `outcome` (`ok` or the error's code), `start_line`, `end_line`, `bytes` of text, `duration_us`; never content. Ids that
+//!   an application has for its calls belong into a span around them.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("capread keeps its promises on Linux only, so far");
@@ -94,7 +97,7 @@ pub use policy::Policy;
 pub use tool::{
     definition::{Definition, Format},
     json::answer,
-    providers::{Message, ToolCall},
+    providers::{Message, Reply, ToolCall},
 };
 
 /// The README's example must compile and run.

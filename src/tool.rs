@@ -14,12 +14,13 @@ mod folding;
 mod listing;
 mod rewritten;
 mod suggest;
+mod trace;
 
 use std::borrow::Cow;
-use std::fmt;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use crate::cancel::{Cancel, Progress, Stop};
 use crate::error::{Error, ErrorKind, FileKind, Request, Result};
@@ -149,6 +150,25 @@ impl fmt::Display for ReadOutput {
     }
 }
 
+impl Error {
+    /// For an application that does more around a read, such as keeping a record of it, and cannot answer when that fails: the code is
+    /// `io`, and the message `Cannot read x: <message of source>`.
+    ///
+    /// ```
+    /// let source = std::io::Error::other("the archive is closed");
+    /// let error = capread::Error::from_io(Some("a.txt".as_ref()), source);
+    /// assert_eq!((error.code(), error.to_string()), ("io", "Cannot read a.txt: the archive is closed".to_owned()));
+    /// ```
+    #[must_use]
+    pub fn from_io(input: Option<&Path>, source: io::Error) -> Self {
+        let error = Self::caused(ErrorKind::Io, source);
+        match input {
+            Some(input) => error.asked(|| Request::new(input, None)),
+            None => error,
+        }
+    }
+}
+
 /// The read tool over one or more roots. It is `Send` and `Sync`, and calls may run side by side.
 ///
 /// ```
@@ -237,6 +257,10 @@ impl ReadTool {
     }
 
     fn call_until(&self, request: &ReadRequest, stop: &Stop<'_>) -> Result<ReadOutput> {
+        trace::told(Some(&request.path), || self.answer(request, stop))
+    }
+
+    fn answer(&self, request: &ReadRequest, stop: &Stop<'_>) -> Result<ReadOutput> {
         let validated = self.validate(request, stop);
         let (selection, admitted) =
             validated.map_err(|error| self.tell_path(error.asked(|| Request::new(&request.path, None))))?;

@@ -10,8 +10,10 @@ use std::time::Duration;
 use capread::{Format, Limits, LineNumbers, Policy, ReadTool, Resolver, Root, Roots, TextEncoding};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
 
-use crate::Failure;
+use crate::audit::{Audit, OnError};
 use crate::print::Controls;
+use crate::reads::Reads;
+use crate::{Failure, log, sandbox};
 
 /// The read tool that a coding agent cannot escape: whole lines of text from beneath a root, inside fixed budgets.
 #[derive(Debug, Parser)]
@@ -153,6 +155,18 @@ pub(crate) struct ToolArgs {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     deadline: Option<Duration>,
 
+    /// Leave out the sandbox (Landlock) that keeps the process itself from what is not beneath its roots
+    #[arg(long)]
+    no_sandbox: bool,
+
+    /// File to append a JSON line to for each read: when, what was asked, what came of it, and no content
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+
+    /// What becomes of a read when that line cannot be written
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Fail, requires = "audit")]
+    audit_errors: OnError,
+
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -181,6 +195,13 @@ enum How {
     Auto,
     Kernel,
     Walk,
+}
+
+/// What is told of the sandbox on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Announce {
+    Trouble,
+    Everything,
 }
 
 impl From<How> for Resolver {
@@ -220,7 +241,32 @@ impl From<Api> for Format {
 }
 
 impl ToolArgs {
-    pub(crate) fn open(&self) -> Result<ReadTool, Failure> {
+    /// Opens what is named on the command line, and then takes from the process whatever it does not need for reading. Before any
+    /// other thread starts: one that runs already would keep it all.
+    pub(crate) fn start(&self, announce: Announce) -> Result<Reads, Failure> {
+        let limits = self.limits()?;
+        let roots = self.open_roots()?;
+        let audit = self.open_audit()?;
+        if !self.no_sandbox {
+            let sandbox = sandbox::enter(&roots);
+            if announce == Announce::Everything || sandbox.is_trouble() {
+                log(&sandbox);
+            }
+        }
+        let (first, others) = roots.split_first().expect("has a default");
+        let roots = others.iter().cloned().fold(Roots::from(first.clone()), Roots::and);
+        Ok(Reads::new(ReadTool::new(roots).with_limits(limits).with_encoding(self.encoding), audit))
+    }
+
+    fn open_audit(&self) -> Result<Option<Audit>, Failure> {
+        let open = |path: &PathBuf| {
+            Audit::open(path, self.audit_errors)
+                .map_err(|error| Failure::Usage(format!("cannot open {}: {error}", path.display())))
+        };
+        self.audit.as_ref().map(open).transpose()
+    }
+
+    fn limits(&self) -> Result<Limits, Failure> {
         let mut limits = self.limits.limits()?;
         if let Some(bytes) = self.max_scan_bytes {
             limits = limits.max_scan_bytes(bytes)?;
@@ -231,10 +277,10 @@ impl ToolArgs {
         if let Some(allowed) = self.deadline {
             limits = limits.deadline(allowed);
         }
-        Ok(ReadTool::new(self.open_roots()?).with_limits(limits).with_encoding(self.encoding))
+        Ok(limits)
     }
 
-    fn open_roots(&self) -> Result<Roots, Failure> {
+    fn open_roots(&self) -> Result<Vec<Root>, Failure> {
         let policy = self.policy()?;
         let open = |path: &PathBuf| -> Result<Root, Failure> {
             let root =
@@ -242,8 +288,7 @@ impl ToolArgs {
             let root = root.with_policy(policy.clone()).with_resolver(self.resolver.into());
             Ok(if self.one_file_system { root.one_file_system() } else { root })
         };
-        let (first, others) = self.roots.split_first().expect("has a default");
-        others.iter().try_fold(Roots::from(open(first)?), |roots, path| Ok(roots.and(open(path)?)))
+        self.roots.iter().map(open).collect()
     }
 
     fn policy(&self) -> Result<Policy, Failure> {

@@ -7,11 +7,12 @@ use std::io::{self, BufReader, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
-use capread::{Message, ReadTool, ToolCall};
+use capread::{Message, ToolCall};
 
 use self::queue::Queue;
 use self::running::{Running, Ticket};
 use crate::input::{Line, LineReader};
+use crate::reads::{Call, Reads};
 use crate::{Failure, print};
 
 /// Most bytes of memory for calls that wait. Reading goes on beyond what is answered, so that a caller may send all its calls before
@@ -29,7 +30,7 @@ struct Job {
 
 /// What the reading thread and the answering threads share.
 struct Shared<W> {
-    tool: ReadTool,
+    reads: Reads,
     queue: Queue<Job>,
     running: Running,
     output: Mutex<W>,
@@ -37,13 +38,13 @@ struct Shared<W> {
 
 /// Answers calls from `input` until it ends, and then the ones that are still running. Ends early when `output` fails.
 pub(crate) fn serve(
-    tool: ReadTool,
+    reads: Reads,
     jobs: usize,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), Failure> {
     let queue = Queue::new(MAX_WAITING_BYTES);
-    let shared = Arc::new(Shared { tool, queue, running: Running::default(), output: Mutex::new(output) });
+    let shared = Arc::new(Shared { reads, queue, running: Running::default(), output: Mutex::new(output) });
     let (withdrawn, to_answer) = mpsc::channel();
     let canceller = start(&shared, move |shared| shared.answer_all(to_answer.into_iter()))?;
     let first = start(&shared, Shared::answer_calls)?;
@@ -112,7 +113,9 @@ impl<W: Write> Shared<W> {
 
     fn answer_all(&self, jobs: impl Iterator<Item = Job>) -> io::Result<()> {
         for Job { call, ticket } in jobs {
-            let answer = call.run(&self.tool, ticket.flag());
+            let (request, reply) = call.into_parts();
+            let call = Call { id: reply.id(), tool: reply.name(), request };
+            let answer = reply.answer(&self.reads.read(call, ticket.flag(), &|_| {}));
             self.running.finish(&ticket);
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = print::line(&mut *output, &answer) {

@@ -1,19 +1,24 @@
 //! `capread`: confined reads for people, and for agents tool calls on JSON lines and an MCP server.
 
 mod args;
+mod audit;
 mod input;
 mod jsonl;
 mod mcp;
 mod print;
 mod progress;
+mod reads;
+mod sandbox;
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use capread::{Definition, ReadRequest, ReadTool};
+use capread::{Definition, ReadRequest};
 use clap::Parser;
 
-use crate::args::{Args, Command, JsonlArgs, McpArgs, ReadArgs, SchemaArgs};
+use crate::args::{Announce, Args, Command, JsonlArgs, McpArgs, ReadArgs, SchemaArgs};
+use crate::reads::Call;
 
 /// The read failed.
 const FAILED: u8 = 1;
@@ -61,6 +66,12 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// One line for whoever runs a server.
+fn log(message: impl Display) {
+    // As in `report`.
+    let _ = writeln!(io::stderr(), "capread: {message}");
+}
+
 /// Nobody is left to tell when standard error is closed, so a failure to write there is passed over.
 fn report(message: &str, code: u8) -> ExitCode {
     let _ = writeln!(io::stderr(), "{message}");
@@ -68,14 +79,17 @@ fn report(message: &str, code: u8) -> ExitCode {
 }
 
 fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
-    let tool = args.tool.open()?.with_line_numbers(args.line_numbers());
+    let reads = args.tool.start(Announce::Trouble)?.with_line_numbers(args.line_numbers());
     let mut request = ReadRequest::new(&args.path);
     request.offset = args.offset;
     request.limit = args.limit;
     request.column = args.column;
     request.tail = args.tail;
     request.if_version.clone_from(&args.if_version);
-    let result = progress::shown(|progress| tool.call_with_progress(&request, &|| false, progress));
+    let result = progress::shown(|progress| {
+        let call = Call { id: None, tool: "read", request: Ok(request) };
+        reads.read(call, &|| false, progress)
+    });
     let code = if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
     match result {
         result if args.json => print::json(&mut io::stdout().lock(), &capread::answer(&result), args.controls())?,
@@ -86,16 +100,19 @@ fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
 }
 
 fn jsonl(args: &JsonlArgs) -> Result<ExitCode, Failure> {
-    let tool: ReadTool = args.tool.open()?;
-    jsonl::serve(tool, args.jobs.count(), io::stdin(), io::stdout())?;
+    // The machine's cores are counted before the sandbox hides the files that tell them.
+    let jobs = args.jobs.count();
+    let reads = args.tool.start(Announce::Everything)?;
+    jsonl::serve(reads, jobs, io::stdin(), io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
-    let tool = args.tool.open()?;
     let answers = if args.structured { mcp::Answers::Structured } else { mcp::Answers::Plain };
+    // As in `jsonl`.
     let options = mcp::Options { jobs: args.jobs.count(), answers };
-    mcp::serve(tool, options, io::stdin(), io::stdout())?;
+    let reads = args.tool.start(Announce::Everything)?;
+    mcp::serve(reads, options, io::stdin(), io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 

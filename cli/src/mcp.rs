@@ -27,8 +27,9 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use capread::{Cancel, Definition, Progress, ReadOutput, ReadTool};
+use capread::{Cancel, Definition, Progress, ReadOutput, ReadRequest};
 use rmcp::ServiceExt;
+use rmcp::model::RequestId;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use tokio::runtime;
 use tokio::sync::mpsc;
@@ -42,6 +43,7 @@ use self::transport::Lines;
 use self::unanswered::Unanswered;
 use self::workers::Workers;
 use crate::Failure;
+use crate::reads::{Call, Reads};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Options {
@@ -50,22 +52,24 @@ pub(crate) struct Options {
     pub(crate) answers: Answers,
 }
 
-/// What a call does with its arguments.
-type Reading = dyn Fn(&str, &dyn Cancel, &Hearing<'_>) -> capread::Result<ReadOutput> + Send + Sync;
+/// What a call does with its id and arguments.
+type Reading = dyn Fn(&RequestId, &str, &dyn Cancel, &Hearing<'_>) -> capread::Result<ReadOutput> + Send + Sync;
 
 /// Who hears how far it has come.
 type Hearing<'a> = dyn Fn(Progress) + Sync + 'a;
 
 /// Serves until `input` ends and everything that was read from it is answered, or until `output` fails.
 pub(crate) fn serve(
-    tool: ReadTool,
+    reads: Reads,
     options: Options,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), Failure> {
-    let definition = tool.definition();
-    let read = move |arguments: &str, cancel: &dyn Cancel, progress: &Hearing<'_>| {
-        tool.call_json_str(arguments, cancel, progress)
+    let definition = reads.definition();
+    let read = move |id: &RequestId, arguments: &str, cancel: &dyn Cancel, progress: &Hearing<'_>| {
+        let id = serde_json::to_string(id).ok();
+        let call = Call { id: id.as_deref(), tool: "read", request: ReadRequest::from_json_str(arguments) };
+        reads.read(call, cancel, progress)
     };
     serve_reading(Arc::new(read), &definition, options, input, output)
 }
@@ -137,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_read_that_panics_is_answered_and_the_session_goes_on() {
-        let panics = |_: &str, _: &dyn Cancel, _: &Hearing<'_>| panic!("as the test wants it");
+        let panics = |_: &RequestId, _: &str, _: &dyn Cancel, _: &Hearing<'_>| panic!("as the test wants it");
         let definition = Definition::new(&Limits::default());
         let options = Options { jobs: 1, answers: Answers::Structured };
         let (output, written) = io::pipe().unwrap();

@@ -1,11 +1,12 @@
 //! Requests and results as JSON: what models write is taken with care, what they get has the shape of an MCP tool result.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{ReadOutput, ReadRequest, ReadTool};
+use super::{ReadOutput, ReadRequest, ReadTool, trace};
 use crate::cancel::{Cancel, Progress, Stop};
 use crate::display::Shown;
 use crate::error::{Error, Request, Result};
@@ -167,8 +168,8 @@ impl ReadTool {
     }
 
     /// Reads what was parsed, or says what is wrong with it, as [`call`](Self::call) would: cancellation first, and what is known of
-    /// the path.
-    pub(super) fn call_parsed(
+    /// the path. For an application that parses ([`ReadRequest::from_json_str`]) to see what is asked.
+    pub fn call_parsed(
         &self,
         request: Result<ReadRequest>,
         cancel: &dyn Cancel,
@@ -176,10 +177,17 @@ impl ReadTool {
     ) -> Result<ReadOutput> {
         match request {
             Ok(request) => self.call_with_progress(&request, cancel, progress),
-            Err(error) => Err(match Stop::new(cancel, None).check() {
-                Ok(()) => self.tell_path(error),
-                Err(stopped) => self.tell_path(error).because(stopped.kind().clone()),
-            }),
+            Err(error) => {
+                let input = error.input().map(PathBuf::from);
+                trace::told(input.as_deref(), || Err(self.refuse(error, cancel)))
+            }
+        }
+    }
+
+    fn refuse(&self, error: Error, cancel: &dyn Cancel) -> Error {
+        match Stop::new(cancel, None).check() {
+            Ok(()) => self.tell_path(error),
+            Err(stopped) => self.tell_path(error).because(stopped.kind().clone()),
         }
     }
 }

@@ -24,11 +24,17 @@ pub enum Message {
 /// A tool call in the form of one provider.
 #[derive(Debug)]
 pub struct ToolCall {
+    reply: Reply,
+    request: Result<ReadRequest>,
+}
+
+/// What makes the answer to a call, in the form that belongs to it.
+#[derive(Debug)]
+pub struct Reply {
     form: Form,
     /// JSON text, as it was written. Absent in some calls of Gemini.
     id: Option<String>,
     name: String,
-    request: Result<ReadRequest>,
 }
 
 /// Whose form a call has.
@@ -69,10 +75,11 @@ impl Message {
         };
         match fields.get("cancel").filter(|_| fields.len() == 1) {
             Some(id) => Self::Cancel { id: one_line(id) },
-            None => Self::Call(recognise(&fields).unwrap_or_else(|| ToolCall {
-                id: any_id(&fields),
-                ..ToolCall::refused("not a tool call in any of the known forms")
-            })),
+            None => {
+                Self::Call(recognise(&fields).unwrap_or_else(|| {
+                    ToolCall::refused_as(any_id(&fields), "not a tool call in any of the known forms")
+                }))
+            }
         }
     }
 }
@@ -127,38 +134,67 @@ impl ToolCall {
         } else {
             Err(Error::invalid(format!("unknown tool \"{}\" (the tool is called {NAME})", Shown(&name))))
         };
-        Some(Self { form, id, name, request })
+        Some(Self { reply: Reply { form, id, name }, request })
     }
 
     /// A call in the plain form without an id, whose answer is an error with `reason`: for a message that is none.
     #[must_use]
     pub fn refused(reason: &str) -> Self {
-        Self { form: Form::Plain, id: None, name: NAME.to_owned(), request: Err(Error::invalid(reason)) }
+        Self::refused_as(None, reason)
+    }
+
+    fn refused_as(id: Option<String>, reason: &str) -> Self {
+        Self { reply: Reply { form: Form::Plain, id, name: NAME.to_owned() }, request: Err(Error::invalid(reason)) }
     }
 
     /// What the answer will be recognised by, where the call has one: JSON text, as it was written.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
-        self.id.as_deref()
+        self.reply.id()
+    }
+
+    /// What is asked, for [`ReadTool::call_parsed`], and what makes the answer of the result.
+    pub fn into_parts(self) -> (Result<ReadRequest>, Reply) {
+        (self.request, self.reply)
     }
 
     /// Reads, and gives the answer in the form that belongs to the call: JSON on one line.
     #[must_use]
     pub fn run(self, tool: &ReadTool, cancel: &dyn Cancel) -> String {
-        let result = tool.call_parsed(self.request, cancel, &|_| {});
+        let (request, reply) = self.into_parts();
+        reply.answer(&tool.call_parsed(request, cancel, &|_| {}))
+    }
+}
+
+impl Reply {
+    /// The call's id: JSON text, as it was written.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The name of the tool that is called, which need not be this one.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The answer: JSON on one line.
+    #[must_use]
+    pub fn answer(&self, result: &Result<ReadOutput>) -> String {
         let id = self.id.as_deref().unwrap_or("null");
         match self.form {
-            Form::Plain => with_id("id", id, &answer(&result)),
+            Form::Plain => with_id("id", id, &answer(result)),
             Form::Anthropic => {
-                let content = json!([{"type": "text", "text": text_of(&result)}]);
+                let content = json!([{"type": "text", "text": text_of(result)}]);
                 let answer = json!({"type": "tool_result", "content": content, "is_error": result.is_err()});
                 with_id("tool_use_id", id, &answer)
             }
-            Form::OpenAiChat => with_id("tool_call_id", id, &json!({"role": "tool", "content": text_of(&result)})),
+            Form::OpenAiChat => with_id("tool_call_id", id, &json!({"role": "tool", "content": text_of(result)})),
             Form::OpenAiResponses => {
-                with_id("call_id", id, &json!({"type": "function_call_output", "output": text_of(&result)}))
+                with_id("call_id", id, &json!({"type": "function_call_output", "output": text_of(result)}))
             }
-            Form::Gemini => gemini(self.id.as_deref(), &self.name, &result),
+            Form::Gemini => gemini(self.id.as_deref(), &self.name, result),
         }
     }
 }

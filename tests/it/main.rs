@@ -21,6 +21,8 @@ mod suggest;
 mod support;
 #[cfg(feature = "json")]
 mod tool;
+#[cfg(feature = "tracing")]
+mod trace;
 mod walk;
 mod window;
 mod window_properties;

@@ -22,6 +22,29 @@ fn call(tree: &Tree, arguments: &Value) -> Value {
     answer(&tree.tool().call_json(arguments, &NEVER))
 }
 
+/// The parts of a call make the answer that the whole one makes.
+#[test]
+fn a_call_can_be_taken_apart() {
+    let tree = notes();
+    let tool = tree.tool();
+    for line in [
+        r#"{"id":1.0,"name":"read","arguments":{"path":"notes.txt","limit":1}}"#,
+        r#"{"functionCall":{"name":"read","args":{"path":"../x"}}}"#,
+        r#"{"type":"tool_use","id":"t","name":"write","input":{"path":"notes.txt"}}"#,
+        "no call",
+    ] {
+        let call = || match Message::parse(line) {
+            Message::Call(call) => call,
+            Message::Cancel { .. } => panic!("{line}"),
+        };
+        let (request, reply) = call().into_parts();
+        assert_eq!(reply.id(), call().id());
+        assert_eq!(reply.name(), if line.contains("write") { "write" } else { "read" });
+        let result = tool.call_parsed(request, &NEVER, &|_| {});
+        assert_eq!(reply.answer(&result), call().run(&tool, &NEVER));
+    }
+}
+
 #[test]
 fn answers_with_the_shape_of_the_contract() {
     let tree = notes();

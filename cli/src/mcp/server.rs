@@ -45,17 +45,15 @@ impl Server {
     async fn read(&self, context: RequestContext<RoleServer>) -> CallToolResult {
         let permit = tokio::select! {
             biased;
-            // Gets no answer, whatever it is.
-            () = context.ct.cancelled() => return self.answers.broken_off(),
+            () = context.ct.cancelled() => return self.cancelled(&context),
             permit = Arc::clone(&self.idle).acquire_owned() => permit.expect("is never closed"),
         };
         let id = context.id.clone();
-        let Some(cancelled) = self.unanswered.flag(&id) else { return self.answers.broken_off() };
+        let Some(cancelled) = self.unanswered.flag(&id) else { return self.cancelled(&context) };
         let (teller, mut listener) = progress::channel(&context);
         let (read, answers) = (Arc::clone(&self.read), self.answers);
         let mut read = self.workers.run(move || {
-            let arguments = context.extensions.get().map_or("{}", |Arguments(text)| text.as_str());
-            answers.result(&read(arguments, &*cancelled, &|news| teller.tell(news)))
+            answers.result(&read(&context.id, arguments(&context), &*cancelled, &|news| teller.tell(news)))
         });
         let result = loop {
             let news = tokio::select! {
@@ -68,6 +66,15 @@ impl Server {
         self.unanswered.keep(&id, permit);
         result.unwrap_or_else(|_| self.answers.broken_off())
     }
+
+    /// Of a call whose turn to read never comes. It gets no answer, whatever this is, but it is recorded like any other.
+    fn cancelled(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
+        self.answers.result(&(self.read)(&context.id, arguments(context), &|| true, &|_| {}))
+    }
+}
+
+fn arguments(context: &RequestContext<RoleServer>) -> &str {
+    context.extensions.get().map_or("{}", |Arguments(text)| text)
 }
 
 impl ServerHandler for Server {

@@ -5,13 +5,14 @@ use std::io::{BufRead, BufReader, Write};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{capread, directory, spawn};
+use crate::support::{behind_sandbox_line, capread, directory, spawn};
 
 /// The answers to `input`, a JSON value a line.
 #[track_caller]
 fn answers(directory: &TempDir, arguments: &[&str], input: &[u8]) -> Vec<Value> {
     let arguments = [&["jsonl"], arguments].concat();
-    let output = capread(directory, &arguments).write_stdin(input).assert().success().stderr("");
+    let output = capread(directory, &arguments).write_stdin(input).assert().success();
+    assert_eq!(behind_sandbox_line(&output.get_output().stderr), "");
     output
         .get_output()
         .stdout
@@ -307,10 +308,8 @@ fn an_input_that_cannot_be_read_is_told_after_the_answers() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(
-        String::from_utf8(output.stderr).unwrap(),
-        "error: cannot read the calls: Is a directory (os error 21)\n"
-    );
+    let told = behind_sandbox_line(&output.stderr);
+    assert_eq!(told, "error: cannot read the calls: Is a directory (os error 21)\n");
 }
 
 #[test]

@@ -3,9 +3,11 @@
 #![expect(clippy::disallowed_methods, reason = "fixtures are made and looked at by path")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
+mod audit;
 mod jsonl;
 mod mcp;
 mod read;
+mod sandbox;
 mod schema;
 mod support;
 mod terminal;

@@ -130,7 +130,7 @@ fn what_cannot_start_is_status_2(#[case] arguments: &[&str], #[case] message: &s
 
 /// An option of the contract that does not work yet is refused by its name, not ignored.
 #[rstest]
-fn refuses_what_it_does_not_know(#[values("--no-sandbox", "--audit", "--nonsense")] option: &str) {
+fn refuses_what_it_does_not_know(#[values("--nonsense", "--tails", "-x")] option: &str) {
     let directory = directory(&[("f", b"a\n")]);
     let output = capread(&directory, &["read", "f", option]).assert().code(2).stdout("");
     let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();

@@ -33,3 +33,12 @@ pub(crate) fn spawn(directory: &TempDir, arguments: &[&str]) -> std::process::Ch
         .spawn()
         .unwrap()
 }
+
+/// What is left of standard error behind the line that tells of the sandbox, with which each server begins.
+#[track_caller]
+pub(crate) fn behind_sandbox_line(stderr: &[u8]) -> String {
+    let stderr = std::str::from_utf8(stderr).unwrap();
+    let (first, rest) = stderr.split_once('\n').unwrap();
+    assert!(first.starts_with("capread: sandbox: "), "{stderr}");
+    rest.to_owned()
+}
