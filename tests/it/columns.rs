@@ -284,3 +284,47 @@ fn reading_on_by_the_hints_gives_the_whole_decode() {
     });
     assert!(read.get() > 600 && in_parts.get() > 200, "{} files, {} of them in parts", read.get(), in_parts.get());
 }
+
+/// Of text without a place where another decoder could go on, and with what a decoder keeps in mind at the end of a buffer.
+#[test]
+fn nothing_is_lost_at_the_end_of_a_buffer() {
+    let tree = Tree::new(&[]);
+    let cases: [(&str, &[u8], &[&[u8]]); 5] = [
+        ("utf-16le", b"-N", &[b"\x00\xd8a\x00", b"\x00\xd8-N", b"\x00\xd8", b"a", b"\x00\xd8a"]),
+        ("utf-16be", b"N-", &[b"\xd8\x00\x00a", b"\xd8\x00"]),
+        ("gbk", b"\xc4\xe3", &[b"\xc4", b"\x81\x30", b"\x81\x30\x81\xff", b"\x81\x30\x81\x30"]),
+        ("big5", b"\xa7\x41", &[b"\xa7", b"\x88\x62", b"\xff\xff\xa7"]),
+        ("iso-2022-jp", b"\x1b$B$\"", &[b"\x1b", b"\x1b(", b"\x1b$B\x1b$B", b"$"]),
+    ];
+    for (label, filler, ends) in cases {
+        for (boundary, end) in [2720, 4096, 16_384, 2 * 16_384].into_iter().flat_map(|at| ends.iter().map(move |end| (at, end))) {
+            for (length, padding) in [(0, 0), (1, 0), (2, 0), (3, 0), (0, 2), (0, 3), (0, 4), (0, 5), (0, 6), (0, 8), (0, 10), (0, 12)] {
+                let mut bytes = filler.repeat(boundary / filler.len() + 1);
+                let unit: &[u8] = match label {
+                    "utf-16le" => b"p\0",
+                    "utf-16be" => b"\0p",
+                    _ => b"p",
+                };
+                bytes.truncate((boundary + length - end.len()) / unit.len() * unit.len());
+                bytes.extend(unit.repeat(padding));
+                bytes.extend_from_slice(end);
+                let case = Case { label, bytes };
+                tree.replace("f", &case.bytes);
+                let ask = Ask {
+                    from: Start::Line(1),
+                    limit: None,
+                    column: None,
+                    max_lines: 1,
+                    max_bytes: 100_000,
+                    max_scan_bytes: u64::MAX,
+                    counts_rest: true,
+                    numbers: LineNumbers::Off,
+                };
+                let tool = case.tool(&tree, ask.limits(), ask.numbers);
+                if let Err(error) = is_as_naive(&tool, &case, ask) {
+                    panic!("{error}");
+                }
+            }
+        }
+    }
+}

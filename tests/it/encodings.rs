@@ -274,3 +274,140 @@ fn broken_golden_files_have_the_replacements_of_a_whole_decode() {
     }
     assert!(total > 300, "{total} replacements");
 }
+
+/// Languages, and the encodings that their files are found in.
+const PROSE: &[(&str, &[&str])] = &[
+    ("fr", &["windows-1252"]),
+    ("de", &["windows-1252"]),
+    ("es", &["windows-1252"]),
+    ("sv", &["windows-1252"]),
+    ("pl", &["iso-8859-2", "windows-1250"]),
+    ("cs", &["iso-8859-2", "windows-1250"]),
+    ("hu", &["iso-8859-2", "windows-1250"]),
+    ("ru", &["windows-1251", "koi8-r", "iso-8859-5", "ibm866"]),
+    ("uk", &["windows-1251", "koi8-u"]),
+    ("el", &["windows-1253", "iso-8859-7"]),
+    ("tr", &["windows-1254"]),
+    ("he", &["windows-1255"]),
+    ("ar", &["windows-1256", "iso-8859-6"]),
+    ("th", &["windows-874"]),
+    ("zh-hans", &["gbk", "gb18030"]),
+    ("zh-hant", &["big5"]),
+    ("ja", &["shift_jis", "euc-jp", "iso-2022-jp"]),
+    ("ko", &["euc-kr"]),
+];
+
+/// In every language.
+const UNICODE: [&str; 3] = ["utf-8", "utf-16le", "utf-16be"];
+
+/// `None` where the encoding lacks a character.
+fn encode(label: &str, text: &str) -> Option<Vec<u8>> {
+    match label {
+        "utf-16le" => Some(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
+        "utf-16be" => Some(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+        _ => {
+            let (bytes, _, lacking) = Encoding::for_label(label.as_bytes()).unwrap().encode(text);
+            (!lacking).then(|| bytes.into_owned())
+        }
+    }
+}
+
+/// Samples of one language: each sentence, every five of them, and all of them so often that only the start of the file is looked at.
+fn samples(language: &str) -> [Vec<String>; 3] {
+    let prose = fs::read_to_string(golden().join("prose").join(format!("{language}.txt"))).unwrap();
+    let sentences: Vec<&str> = prose.lines().collect();
+    let short = sentences.iter().map(|sentence| format!("{sentence}\n")).collect();
+    let medium = sentences.windows(5).map(|five| five.join("\n")).collect();
+    // Cut at other places in other encodings.
+    let long = (0..4).map(|pad| format!("{}{}", "-".repeat(pad), prose.repeat(90))).collect();
+    [short, medium, long]
+}
+
+/// Samples that came back as they were, and all, in each length.
+type Rates = [(u32, u32); 3];
+
+fn detect_all() -> Vec<(&'static str, &'static str, Rates)> {
+    let tree = Tree::new(&[]);
+    let limits = Limits::default().max_bytes(1 << 21).unwrap().max_lines(u64::MAX).unwrap();
+    let tool = tree.tool().with_limits(limits).with_encoding(TextEncoding::detect());
+    let is_found = |text: &str, bytes: &[u8]| {
+        tree.replace("f", bytes);
+        let window = tool.call(&ReadRequest::new("f"), &|| false).map(|output| output.window);
+        window.is_ok_and(|window| window.text == text.strip_suffix('\n').unwrap_or(text) && window.replacements == 0)
+    };
+    let mut rows = Vec::new();
+    for (language, labels) in PROSE {
+        let samples = samples(language);
+        for label in labels.iter().chain(&UNICODE) {
+            let rates = samples.each_ref().map(|samples| {
+                let encoded = samples.iter().filter_map(|text| Some((text, encode(label, text)?)));
+                let found: Vec<bool> = encoded.map(|(text, bytes)| is_found(text, &bytes)).collect();
+                (found.iter().filter(|found| **found).count() as u32, found.len() as u32)
+            });
+            rows.push((*language, *label, rates));
+        }
+    }
+    rows
+}
+
+fn sum<'a>(rates: impl Iterator<Item = &'a Rates>) -> Rates {
+    rates.fold(Rates::default(), |sum, rates| {
+        std::array::from_fn(|at| (sum[at].0 + rates[at].0, sum[at].1 + rates[at].1))
+    })
+}
+
+#[test]
+fn detects_what_most_files_are_in() {
+    let rows = detect_all();
+    let of = |is_wanted: &dyn Fn(&str) -> bool| sum(rows.iter().filter(|(_, label, _)| is_wanted(label)).map(|row| &row.2));
+    let percent = |(found, all): (u32, u32)| found * 100 / all;
+    let legacy = of(&|label| !UNICODE.contains(&label));
+    let utf_16 = of(&|label| label.starts_with("utf-16"));
+    let utf_8 = of(&|label| label == "utf-8");
+    println!("legacy {legacy:?}, UTF-16 {utf_16:?}, UTF-8 {utf_8:?}");
+    assert!(utf_8.iter().all(|rate| rate.0 == rate.1), "UTF-8: {utf_8:?}");
+    for (rates, floor) in [(legacy, [95, 92, 92]), (utf_16, [99, 100, 100])] {
+        assert!(rates.iter().zip(floor).all(|(rate, floor)| percent(*rate) >= floor), "{rates:?} of {floor:?}");
+    }
+}
+
+/// What is no text, however it begins, is none in UTF-16 either.
+#[test]
+fn does_not_take_what_is_no_text_for_utf_16() {
+    let tree = Tree::new(&[]);
+    let tool = tree.tool().with_encoding(TextEncoding::detect());
+    let mut random = 1_u64;
+    let mut bytes = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33).to_le_bytes()[0]
+    };
+    let noise: Vec<u8> = (0..4000).map(|_| bytes()).collect();
+    let words: Vec<u8> = (0..2000_u16).flat_map(|number| (number % 900).to_le_bytes()).collect();
+    let rare: Vec<u8> = noise.iter().map(|byte| byte | 1).chain([b'a', 0]).collect();
+    for binary in [noise, words, rare, b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0".to_vec()] {
+        tree.replace("f", &binary);
+        let error = tool.call(&ReadRequest::new("f"), &|| false).unwrap_err();
+        assert_eq!(error.code(), "binary", "{:?}", &binary[..20]);
+    }
+}
+
+/// Prints the table of `docs/assurance.md`.
+#[test]
+#[ignore = "prints a table"]
+fn detection_table() {
+    let rows = detect_all();
+    let cell = |(found, all): (u32, u32)| if all == 0 { "-".to_owned() } else { format!("{found}/{all}") };
+    println!("| language | encoding | a sentence | five | 100 KiB and more |\n|---|---|---|---|---|");
+    for (language, label, rates) in rows.iter().filter(|row| !UNICODE.contains(&row.1)) {
+        println!("| {language} | {label} | {} | {} | {} |", cell(rates[0]), cell(rates[1]), cell(rates[2]));
+    }
+    for label in UNICODE {
+        let rates = sum(rows.iter().filter(|row| row.1 == label).map(|row| &row.2));
+        println!("| all of them | {label}, no mark | {} | {} | {} |", cell(rates[0]), cell(rates[1]), cell(rates[2]));
+        for (language, _, rates) in rows.iter().filter(|row| row.1 == label && row.2.iter().any(|rate| rate.0 < rate.1)) {
+            println!("| {language} | {label}, no mark | {} | {} | {} |", cell(rates[0]), cell(rates[1]), cell(rates[2]));
+        }
+    }
+    let legacy = sum(rows.iter().filter(|row| !UNICODE.contains(&row.1)).map(|row| &row.2));
+    println!("| all of them | all but UTF | {} | {} | {} |", cell(legacy[0]), cell(legacy[1]), cell(legacy[2]));
+}
