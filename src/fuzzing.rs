@@ -12,8 +12,8 @@ use crate::file::RegularFile;
 use crate::limits::{Limits, Selection};
 use crate::resolve::{self, Asked};
 use crate::root::Root;
-use crate::text::{Memo, ReadAt};
-use crate::window::{Scan, Window};
+use crate::text::{Memo, ReadAt, TextEncoding};
+use crate::window::{LineNumbers, Scan, Window};
 
 /// Like [`Root::open`], with the place where the file lies.
 pub fn open_resolved(root: &Root, path: &RelPath) -> Result<(RegularFile, RelPath)> {
@@ -27,17 +27,32 @@ pub fn open_resolved(root: &Root, path: &RelPath) -> Result<(RegularFile, RelPat
 #[derive(Debug)]
 pub struct Remembering {
     memo: Memo,
+    encoding: TextEncoding,
+    numbers: LineNumbers,
 }
 
 impl Remembering {
     /// Of a source of `size` bytes.
     #[must_use]
     pub fn new(size: u64) -> Self {
-        Self { memo: Memo::fresh(size) }
+        Self { memo: Memo::fresh(size), encoding: TextEncoding::default(), numbers: LineNumbers::default() }
+    }
+
+    /// In another encoding. Nothing may have been read.
+    #[must_use]
+    pub fn in_encoding(self, encoding: TextEncoding) -> Self {
+        Self { encoding, ..self }
+    }
+
+    /// With or without line numbers from here on.
+    #[must_use]
+    pub fn with_line_numbers(self, numbers: LineNumbers) -> Self {
+        Self { numbers, ..self }
     }
 
     /// Like [`Window::read`].
     pub fn read(&mut self, source: &dyn ReadAt, selection: Selection, limits: &Limits) -> Result<Window> {
-        Scan::new(selection, limits).run(source, &mut self.memo, &Stop::new(&|| false, None))
+        let scan = Scan { encoding: self.encoding, numbers: self.numbers, ..Scan::new(selection, limits) };
+        scan.run(source, &mut self.memo, &Stop::new(&|| false, None))
     }
 }

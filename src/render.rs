@@ -39,17 +39,20 @@ impl Continuation {
     /// be looked at.
     #[must_use]
     pub fn next_offset(&self) -> Option<u64> {
+        if matches!(self.cut, Cut::Scan { .. }) || self.columns.is_none() && self.is_tail() {
+            return None;
+        }
         if let Some(columns) = self.columns {
             return Some(if columns.is_last() { self.end_line + 1 } else { self.end_line });
         }
-        let is_past = self.is_tail() || matches!(self.cut, Cut::Scan { .. });
-        (!is_past).then_some(self.end_line + 1)
+        Some(self.end_line + 1)
     }
 
     /// Where in that line to go on; `None` for its start.
     #[must_use]
     pub fn next_column(&self) -> Option<u64> {
-        self.columns.filter(|columns| !columns.is_last()).map(|columns| columns.end + 1)
+        let columns = self.columns.filter(|columns| !columns.is_last() && self.next_offset().is_some())?;
+        Some(columns.end + 1)
     }
 
     /// A window that reaches the end lacks lines before it.
@@ -61,9 +64,10 @@ impl Continuation {
         let Columns { start, end, length, known_length } = columns;
         let length = length.map_or(Total::AtLeast(known_length), Total::Exactly);
         write!(f, "[Line {}, bytes {start}-{end} of {length}.", self.end_line)?;
-        match self.next_column() {
-            Some(column) => write!(f, " Use offset={} and column={column} to continue.]", self.end_line),
-            None => write!(f, " Use offset={} to continue.]", self.end_line + 1),
+        match (self.cut, self.next_column()) {
+            (Cut::Scan { max_scan_bytes }, _) => fmt_beyond(f, max_scan_bytes),
+            (_, Some(column)) => write!(f, " Use offset={} and column={column} to continue.]", self.end_line),
+            (_, None) => write!(f, " Use offset={} to continue.]", self.end_line + 1),
         }
     }
 
@@ -73,6 +77,10 @@ impl Continuation {
             Total::AtLeast(known) => write!(f, "[At least {} more lines in file.", known - self.end_line),
         }
     }
+}
+
+fn fmt_beyond(f: &mut fmt::Formatter<'_>, max_scan_bytes: u64) -> fmt::Result {
+    write!(f, " The rest lies beyond the scan limit ({}).]", ByteCount(max_scan_bytes))
 }
 
 impl fmt::Display for Total {
@@ -97,7 +105,8 @@ impl fmt::Display for Continuation {
             match cut {
                 Cut::Bytes { max_bytes } if !self.is_tail() => write!(f, " ({} limit).", ByteCount(*max_bytes))?,
                 Cut::Scan { max_scan_bytes } => {
-                    return write!(f, ". The rest lies beyond the scan limit ({}).]", ByteCount(*max_scan_bytes));
+                    f.write_str(".")?;
+                    return fmt_beyond(f, *max_scan_bytes);
                 }
                 _ => f.write_str(".")?,
             }

@@ -179,7 +179,7 @@ impl<'a> Scan<'a> {
         if cut.is_some() {
             lines.go_on_from(part.next(end_line));
         }
-        part.replacements += lines.replacements(text_start, &part.text)?;
+        part.replacements += lines.replacements(text_start, part.raw_bytes, &part.text)?;
         Ok(part.into_window(offset, end_line, count, cut))
     }
 
@@ -211,7 +211,7 @@ impl<'a> Scan<'a> {
         }
         let start_line = totals.lines.saturating_sub(part.lines) + 1;
         let cut = (start_line > 1).then(|| part.cut(self.selection, self.limits));
-        part.replacements += lines.replacements(text_end - part.raw_bytes, &part.text)?;
+        part.replacements += lines.replacements(text_end - part.raw_bytes, part.raw_bytes, &part.text)?;
         Ok(part.into_window(start_line, totals.lines, count, cut))
     }
 
@@ -232,12 +232,19 @@ impl<'a> Scan<'a> {
             Count::AtLeast(offset + u64::from(part.is_last()))
         };
         let goes_on = !part.is_last() || offset < count.known_lines();
+        let cut = if part.ends_at_horizon() {
+            Cut::Scan { max_scan_bytes: self.limits.scan_bytes().get() }
+        } else {
+            Cut::Bytes { max_bytes }
+        };
+        // The empty file has no line.
+        let end_line = offset.min(count.known_lines());
         let terminated =
             part.is_last() && (offset < count.known_lines() || count.totals().is_some_and(|totals| totals.terminated));
         Ok(Window {
             columns: Some(part.columns()),
-            cut: goes_on.then_some(Cut::Bytes { max_bytes }),
-            ..Window::of_text(part.text, part.replacements, terminated, offset..=offset, count)
+            cut: goes_on.then_some(cut),
+            ..Window::of_text(part.text, part.replacements, terminated, offset..=end_line, count)
         })
     }
 

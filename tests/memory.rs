@@ -107,8 +107,53 @@ fn a_read_allocates_one_buffer_and_the_window() {
         }
     }
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+    reads_parts_and_decodes_in_as_much(&root, temp.path());
     reads_the_last_lines_in_as_much(&root);
     remembers_many_files_in_bounds(&root, temp.path());
+}
+
+/// What a read of text that must be decoded has beside: a segment, what was decoded too early, and the places where decoding can start,
+/// whose room is doubled while the old one is there.
+const fn decoding(bytes: usize) -> usize {
+    (16 << 10) + 3 * (4 << 10) + 48 * bytes.div_ceil(64 << 10)
+}
+
+/// Parts of long lines, and files in other encodings.
+fn reads_parts_and_decodes_in_as_much(root: &Root, directory: &Path) {
+    let write = |name: &str, bytes: Vec<u8>| fs::write(directory.join(name), bytes).unwrap();
+    write("utf-16 lines", [b"\xff\xfe".to_vec(), b"a\0 \0l\0i\0n\0e\0\x2d\x4e\n\0".repeat(2 * MIB)].concat());
+    write("utf-16 line", [b"\xff\xfe".to_vec(), b"a\0\x2d\x4e".repeat(8 * MIB)].concat());
+    write("gbk lines", b"\xc4\xe3\xba\xc3, a line in GBK\n".repeat(MIB));
+    write("gbk line", b"\xc4\xe3\xba\xc3, ".repeat(5 * MIB));
+    write("broken utf-8 line", vec![0xff; 8 * MIB]);
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    let rows = [
+        ("very long line", "utf-8", [(None, Some(1)), (None, Some(30 << 20)), (None, Some(50 << 20))]),
+        ("broken utf-8 line", "utf-8", [(None, Some(1)), (None, Some(20 << 20)), (None, Some(8 << 20))]),
+        ("utf-16 lines", "utf-8", [(None, None), (Some(1 << 20), None), (Some((1 << 20) - 3), None)]),
+        ("utf-16 line", "utf-8", [(None, Some(1)), (None, Some(20 << 20)), (None, Some(30 << 20))]),
+        #[cfg(feature = "encodings")]
+        ("gbk lines", "gbk", [(None, None), (Some(500_000), None), (Some(1 << 20), None)]),
+        #[cfg(feature = "encodings")]
+        ("gbk line", "gbk", [(None, Some(1)), (None, Some(20 << 20)), (None, Some(30 << 20))]),
+    ];
+    for (file, label, requests) in rows {
+        let tool = ReadTool::new(root.clone());
+        #[cfg(feature = "encodings")]
+        let tool = tool.with_encoding(capread::TextEncoding::from_label(label).unwrap());
+        #[cfg(not(feature = "encodings"))]
+        assert_eq!(label, "utf-8");
+        let size = usize::try_from(fs::metadata(directory.join(file)).unwrap().len()).unwrap();
+        for (offset, column) in requests {
+            let mut request = ReadRequest::new(file);
+            (request.offset, request.column) = (offset, column);
+            let (result, used) = peak(|| tool.call(&request, &|| false));
+            let text = result.unwrap_or_else(|error| panic!("{file}: {error}")).window.text;
+            assert!(!text.is_empty());
+            let most = window(BUDGET) + index(size) + decoding(size);
+            assert!(used <= most, "{file}, {offset:?} {column:?}: {used} bytes, allowed are {most}");
+        }
+    }
 }
 
 fn reads_the_last_lines_in_as_much(root: &Root) {

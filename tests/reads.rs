@@ -112,7 +112,7 @@ fn reads_no_more_than_it_must() {
             pages += 1;
         }
     });
-    println!("{pages} pages: {all:?}");
+
     assert!(pages > 2000, "{pages} pages");
     assert!(all.bytes * 10 <= LARGE * 22, "{all:?}");
     let first = LARGE.div_ceil(32 << 10) + 2;
@@ -132,4 +132,78 @@ fn reads_no_more_than_it_must() {
     let (error, beyond) =
         counter.count(|| tool.call(&ReadRequest::new("log").offset(total + 1), &|| false).unwrap_err());
     assert_eq!((error.code(), beyond.calls), ("offset_beyond_end", 0));
+    reads_parts_of_long_lines(&root, temp.path(), &counter);
+}
+
+/// A JSON document of so many bytes at least, without a line break.
+fn json_line(bytes: u64) -> String {
+    let mut text = String::from("[");
+    let mut number = 0;
+    while (text.len() as u64) < bytes {
+        text.push_str(&format!("{{\"number\": {number}, \"name\": \"一行 of {}\"}}, ", number * 7 % 1000));
+        number += 1;
+    }
+    text + "null]"
+}
+
+/// Each part of a line costs what the part does, wherever it lies, once the file is known; and by the hints they are the line.
+fn reads_parts_of_long_lines(root: &Root, directory: &Path, counter: &Counter) {
+    let large = json_line(50 * MIB);
+    let small = json_line(4 * MIB);
+    fs::write(directory.join("large"), &large).unwrap();
+    fs::write(directory.join("small line"), format!("first\n{small}\nlast\n")).unwrap();
+    thread::sleep(SETTLED);
+    let tool = ReadTool::new(root.clone());
+    parts_anywhere(&tool, counter, "large", &large);
+    let all = parts_by_the_hints(&tool, counter, "small line", 2, &small);
+    assert!(all.bytes <= 12 * small.len() as u64, "{all:?} for {} bytes", small.len());
+    #[cfg(feature = "encodings")]
+    for label in ["gbk", "utf-16le", "windows-1252", "iso-2022-jp"] {
+        let text = if label == "windows-1252" { small.replace("一行", "une année") } else { small.clone() };
+        let bytes = match label {
+            "utf-16le" => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+            _ => encoding_rs::Encoding::for_label(label.as_bytes()).unwrap().encode(&text).0.into_owned(),
+        };
+        fs::write(directory.join(label), bytes).unwrap();
+        thread::sleep(SETTLED);
+        let encoding = capread::TextEncoding::from_label(label).unwrap();
+        let tool = ReadTool::new(root.clone()).with_encoding(encoding);
+        // Without line breaks there is no place in ISO-2022-JP where decoding could start.
+        if label != "iso-2022-jp" {
+            parts_anywhere(&tool, counter, label, &text);
+        }
+        parts_by_the_hints(&tool, counter, label, 1, &text);
+    }
+}
+
+fn parts_anywhere(tool: &ReadTool, counter: &Counter, name: &str, text: &str) {
+    let (mut column, mut most) = (1, 0);
+    for number in 0..60 {
+        let request = ReadRequest::new(name).column(column as u64);
+        let (part, reads) = counter.count(|| read(tool, &request));
+        let start = (0..column).rev().find(|at| text.is_char_boundary(*at)).unwrap();
+        assert_eq!(part.columns.unwrap().start, start as u64 + 1, "{name}");
+        assert!(text[start..].starts_with(&part.text) && part.text.len() > 51_190.min(text.len() - start - 1));
+        if number > 0 {
+            most = most.max(reads.bytes);
+        }
+        column = (column + text.len() / 100 * 61 + 7919) % text.len() + 1;
+    }
+    println!("{name}: at most {most} bytes for a part");
+    assert!(most <= 256 << 10, "{name}: {most} bytes for a part");
+}
+
+fn parts_by_the_hints(tool: &ReadTool, counter: &Counter, name: &str, line: u64, text: &str) -> Reads {
+    let mut whole = String::new();
+    let mut next = Some(1);
+    let ((), all) = counter.count(|| {
+        while let Some(column) = next {
+            let part = read(tool, &ReadRequest::new(name).offset(line).column(column));
+            whole.push_str(&part.text);
+            next = part.next_column();
+        }
+    });
+    println!("{name}: {all:?} for all parts of {} bytes", text.len());
+    assert!(whole == text, "{name}");
+    all
 }

@@ -83,6 +83,8 @@ pub(crate) struct Decoded<'a> {
     offset: u64,
     /// Whether the decoder ends with the segment.
     last: bool,
+    /// Whether the decoder has given all of the segment: what it holds back may be more than what is not decoded.
+    is_through: bool,
     /// Text before `text` that nobody has taken.
     carry: Vec<u8>,
     /// Places in the text that could not be decoded, of those that are watched.
@@ -106,6 +108,7 @@ impl<'a> Decoded<'a> {
             filled: 0,
             offset: start.raw,
             last: true,
+            is_through: true,
             carry: Vec::new(),
             watched: None,
         }
@@ -166,6 +169,7 @@ impl<'a> Decoded<'a> {
         self.offset = place.raw;
         (self.done, self.cut, self.filled) = (0, 0, 0);
         self.last = true;
+        self.is_through = true;
     }
 
     /// Places in this part of the text that could not be decoded.
@@ -181,7 +185,7 @@ impl<'a> Decoded<'a> {
     /// Decodes into `room`, which has some bytes at least; 0 at the end.
     fn decode_some(&mut self, room: &mut [u8], stop: &Stop<'_>) -> Result<usize> {
         loop {
-            if self.done == self.cut && !self.next_segment(stop)? {
+            if self.is_through && !self.next_segment(stop)? {
                 return Ok(0);
             }
             let count = self.decode(room);
@@ -224,7 +228,7 @@ impl<'a> Decoded<'a> {
     }
 
     fn finish_segment(&mut self) {
-        self.done = self.cut;
+        self.is_through = true;
         if self.last {
             self.decoder = self.encoding.new_decoder_without_bom_handling();
         }
@@ -255,7 +259,9 @@ impl<'a> Decoded<'a> {
         };
         self.last = safe.is_some();
         self.cut = safe.unwrap_or(self.filled);
-        if self.filled > 0 {
+        // Where there is nothing more, a decoder that was kept may still hold the start of a character.
+        if self.filled > 0 || self.last && !is_fresh {
+            self.is_through = false;
             return Ok(true);
         }
         self.end = match self.raw.end() {

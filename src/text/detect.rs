@@ -1,33 +1,71 @@
 //! Guessing an encoding by what a file starts with.
 
+use std::borrow::Cow;
+
 use chardetng::EncodingDetector;
 use encoding_rs::Encoding;
 
 use super::encoding::Coding;
 
+/// Units that are ASCII in the one byte order, and in the other.
+#[derive(Default)]
+struct Sides {
+    little: usize,
+    big: usize,
+}
+
+impl Sides {
+    fn of(head: &[u8], is_counted: fn(u8) -> bool) -> Self {
+        let mut sides = Self::default();
+        for unit in head.chunks_exact(2) {
+            match unit {
+                [byte, 0] if is_counted(*byte) => sides.little += 1,
+                [0, byte] if is_counted(*byte) => sides.big += 1,
+                _ => {}
+            }
+        }
+        sides
+    }
+
+    /// The side that has next to all of them, and how many these are.
+    fn clear(&self) -> Option<(&'static Encoding, usize)> {
+        let is_clear = |side: usize, other: usize| side > 0 && other * 50 <= side;
+        match () {
+            () if is_clear(self.little, self.big) => Some((encoding_rs::UTF_16LE, self.little)),
+            () if is_clear(self.big, self.little) => Some((encoding_rs::UTF_16BE, self.big)),
+            () => None,
+        }
+    }
+}
+
 /// UTF-16 without a byte order mark. Text in any language has spaces, line breaks, digits or markup in ASCII, whose other byte is NUL, and
 /// has that byte on one side only.
 pub(super) fn utf_16(head: &[u8]) -> Option<&'static Encoding> {
-    let (mut little, mut big, mut units) = (0_usize, 0_usize, 0_usize);
-    for unit in head.chunks_exact(2) {
-        units += 1;
-        match unit {
-            [0, 0] => return None,
-            [byte, 0] if is_text(*byte) => little += 1,
-            [0, byte] if is_text(*byte) => big += 1,
-            _ => {}
+    if head.chunks_exact(2).any(|unit| unit == [0, 0]) {
+        return None;
+    }
+    if let Some((encoding, count)) = Sides::of(head, is_text).clear() {
+        if count * 40 >= head.len() {
+            return decoded(encoding, head).map(|_| encoding);
         }
     }
-    // A twentieth on one side, and next to nothing on the other.
-    let is_clear = |side: usize, other: usize| side > 0 && side * 20 >= units && other * 50 <= side;
-    let encoding = match () {
-        () if is_clear(little, big) => encoding_rs::UTF_16LE,
-        () if is_clear(big, little) => encoding_rs::UTF_16BE,
-        () => return None,
-    };
+    // In Chinese they are rare, and a character such as U+4E00 looks like one on the other side; but what looks like a line break or a
+    // space there is in hardly any text. The rest must look like text all the more.
+    let (encoding, _) = Sides::of(head, |byte| byte.is_ascii_whitespace()).clear()?;
+    decoded(encoding, head).filter(|text| text.chars().all(is_written)).map(|_| encoding)
+}
+
+/// The text, unless there is something in it that is none.
+fn decoded<'a>(encoding: &'static Encoding, head: &'a [u8]) -> Option<Cow<'a, str>> {
     let whole = &head[..head.len() & !1];
-    let (_, broken) = encoding.decode_without_bom_handling(&whole[..last_pair(encoding, whole)]);
-    (!broken).then_some(encoding)
+    encoding.decode_without_bom_handling_and_without_replacement(&whole[..last_pair(encoding, whole)])
+}
+
+/// No control character, nothing for private use, and nothing that is no character: one in eight of what is not text.
+fn is_written(c: char) -> bool {
+    let is_private = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..);
+    let is_control = c.is_control() && !matches!(c, '\t' | '\n' | '\r');
+    !is_private && !is_control && (u32::from(c) & 0xfffe) != 0xfffe
 }
 
 /// Without a last unit that starts a pair.
@@ -45,17 +83,30 @@ fn is_text(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')
 }
 
+/// Whether a file goes on behind its head, which may be cut anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    Nothing,
+    Something,
+}
+
 /// Anything that has ASCII in it.
-pub(super) fn with_ascii(head: &[u8]) -> Coding {
-    if is_utf_8(head) {
+pub(super) fn with_ascii(head: &[u8], rest: Rest) -> Coding {
+    if is_utf_8(head) && !has_escapes_to_kanji(head) {
         return Coding::Utf8;
     }
     let mut detector = EncodingDetector::new();
-    detector.feed(head, true);
+    detector.feed(head, rest == Rest::Nothing);
     match detector.guess(None, false) {
-        encoding if encoding == encoding_rs::UTF_8 => Coding::Utf8,
+        // What has such escapes, and is something else, may be UTF-8 all the same.
+        encoding if encoding != encoding_rs::ISO_2022_JP && is_utf_8(head) => Coding::Utf8,
         encoding => Coding::Other(encoding),
     }
+}
+
+/// ISO-2022-JP has no byte that is no ASCII. Whether the rest of it fits is seen by the detector.
+fn has_escapes_to_kanji(head: &[u8]) -> bool {
+    memchr::memmem::find(head, b"\x1b$").is_some()
 }
 
 /// But for a character that is cut at the end.

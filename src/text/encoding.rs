@@ -122,12 +122,18 @@ impl TextEncoding {
         if head.starts_with(UTF_8_MARK) {
             return Ok(marked(Coding::Utf8, UTF_8_MARK));
         }
+        #[cfg(feature = "encodings")]
+        let rest = match size {
+            Some(size) if size <= to_u64(head.len()) => super::detect::Rest::Nothing,
+            None if head.len() < self.sample_bytes() => super::detect::Rest::Nothing,
+            _ => super::detect::Rest::Something,
+        };
         Ok(plain(match self.0 {
             Choice::Utf8 => Coding::Utf8,
             #[cfg(feature = "encodings")]
             Choice::Label(encoding) => Coding::Other(encoding),
             #[cfg(feature = "encodings")]
-            Choice::Detect => super::detect::with_ascii(head),
+            Choice::Detect => super::detect::with_ascii(head, rest),
         }))
     }
 }

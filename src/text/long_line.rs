@@ -47,6 +47,11 @@ impl PartOfLine {
     pub(crate) fn is_last(&self) -> bool {
         self.length == Length::Exactly(self.end())
     }
+
+    /// Whether the line goes on, but nothing behind this part may be looked at.
+    pub(crate) fn ends_at_horizon(&self) -> bool {
+        self.length == Length::AtLeast(self.end())
+    }
 }
 
 impl Lines<'_> {
@@ -120,7 +125,7 @@ impl Lines<'_> {
         let last = whole.filter(|last| *last > first).unwrap_or_else(next);
         let text = String::from_utf8_lossy(&bytes[first..last]).into_owned();
         let start = from + to_u64(first);
-        let replacements = self.replacements(base + start, &text)?;
+        let replacements = self.replacements(base + start, to_u64(text.len()), &text)?;
         Ok(PartOfLine { text, start, replacements, length })
     }
 
@@ -134,13 +139,13 @@ impl Lines<'_> {
         part
     }
 
-    /// Places in a text that starts at this byte which could not be decoded.
-    pub(crate) fn replacements(&mut self, start: u64, text: &str) -> Result<u64> {
+    /// Places which could not be decoded in so many bytes from this one on, which are shown as `text`, perhaps with numbers.
+    pub(crate) fn replacements(&mut self, start: u64, bytes: u64, text: &str) -> Result<u64> {
         let stop = self.chunks.stop;
         match &mut self.chunks.feed {
             // Only where there is something that stands for them.
             Feed::Decoded(decoded) if text.contains(char::REPLACEMENT_CHARACTER) => {
-                decoded.replacements(start..start + to_u64(text.len()), stop)
+                decoded.replacements(start..start + bytes, stop)
             }
             _ => Ok(0),
         }

@@ -4,6 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod calls;
+#[cfg(feature = "encodings")]
+mod columns;
+#[cfg(feature = "encodings")]
+mod encodings;
 mod entries;
 mod fence;
 mod index;

@@ -161,6 +161,13 @@ impl Tree {
         assert_eq!(fs::read(&path).unwrap(), bytes, "{name}");
     }
 
+    /// Puts another file in place of one that may be there.
+    #[track_caller]
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) {
+        let _ = fs::remove_file(self.at(name));
+        fs::write(self.at(name), bytes).unwrap();
+    }
+
     #[track_caller]
     pub(crate) fn node(&self, name: &str, kind: FileType, device: rustix::fs::Dev) {
         let path = self.place(name);
