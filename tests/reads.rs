@@ -155,6 +155,9 @@ fn reads_parts_of_long_lines(root: &Root, directory: &Path, counter: &Counter) {
     parts_anywhere(&tool, counter, "large", &large);
     let all = parts_by_the_hints(&tool, counter, "small line", 2, &small);
     assert!(all.bytes <= 12 * small.len() as u64, "{all:?} for {} bytes", small.len());
+    let no_total = ReadTool::new(root.clone()).with_limits(Limits::default().no_total());
+    let all = parts_by_the_hints(&no_total, counter, "small line", 2, &small);
+    assert!(all.bytes <= 12 * small.len() as u64, "{all:?} for {} bytes without a total", small.len());
     #[cfg(feature = "encodings")]
     for label in ["gbk", "utf-16le", "windows-1252", "iso-2022-jp"] {
         let text = if label == "windows-1252" { small.replace("一行", "une année") } else { small.clone() };

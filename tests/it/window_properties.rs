@@ -552,8 +552,7 @@ fn every_window_is_the_naive_one() {
         count(&windows, found.is_ok());
         count(&hinted, found.as_ref().is_ok_and(|facts| facts.cut.is_some()));
         count(&errors, found.is_err());
-        let naive_file =
-            NaiveFile::new(&source.bytes, encoding_rs::UTF_8, source.known_size(), ask.max_scan_bytes);
+        let naive_file = NaiveFile::new(&source.bytes, encoding_rs::UTF_8, source.known_size(), ask.max_scan_bytes);
         prop_assert_eq!(found, naive_file.and_then(|file| naive(&file, ask)));
         Ok(())
     });
