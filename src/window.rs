@@ -225,9 +225,7 @@ impl<'a> Scan<'a> {
             }
             Err(Missing::Horizon) => return Err(self.beyond_horizon(Some(offset))),
         };
-        let count = if self.limits.counts_rest() {
-            lines.count_rest()?
-        } else if part.is_last() && lines.skip_to(offset, 1)? == Start::End {
+        let count = if self.limits.counts_rest() || part.is_last() && lines.skip_to(offset, 1)? == Start::End {
             lines.count_rest()?
         } else {
             Count::AtLeast(offset + u64::from(part.is_last()))

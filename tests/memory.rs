@@ -151,7 +151,6 @@ fn reads_parts_and_decodes_in_as_much(root: &Root, directory: &Path) {
             let text = result.unwrap_or_else(|error| panic!("{file}: {error}")).window.text;
             assert!(!text.is_empty());
             let most = window(BUDGET) + index(size) + decoding(size);
-            println!("{file}, {offset:?} {column:?}: {used} bytes, allowed are {most}");
             assert!(used <= most, "{file}, {offset:?} {column:?}: {used} bytes, allowed are {most}");
         }
     }

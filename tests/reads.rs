@@ -1,10 +1,12 @@
-//! The bytes and the calls of reads, counted by the kernel: proc_pid_io(5). Of no other system is it known how to count them.
+//! The bytes and the calls of reads, counted by the kernel: `proc_pid_io(5)`. Of no other system is it known how to count them.
 //!
 //! One test, since the counts are those of the process, its second thread included.
 
 #![allow(clippy::disallowed_methods, reason = "the files that the tests read are built by their names")]
+#![allow(clippy::print_stdout, reason = "the numbers are worth to be seen")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt;
@@ -46,7 +48,7 @@ impl Counter {
     fn now(&self) -> Reads {
         let mut text = [0; 512];
         let length = self.io.read_at(&mut text, 0).unwrap();
-        let text = str::from_utf8(&text[..length]).unwrap();
+        let text = std::str::from_utf8(&text[..length]).unwrap();
         let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse().unwrap();
         Reads { bytes: value("rchar:"), calls: value("syscr:") }
     }
@@ -64,9 +66,10 @@ impl Counter {
 
 fn write_files(directory: &Path) {
     let mut log = File::create(directory.join("log")).unwrap();
-    let block: String = (0..4096)
-        .map(|number| format!("{number:08} 一行 of a log that is as long as they are, more or less\n"))
-        .collect();
+    let block = (0..4096).fold(String::new(), |mut block, number| {
+        writeln!(block, "{number:08} 一行 of a log that is as long as they are, more or less").unwrap();
+        block
+    });
     let mut written = 0;
     while written < LARGE {
         let part = block.len().min(usize::try_from(LARGE - written).unwrap());
@@ -138,7 +141,7 @@ fn json_line(bytes: u64) -> String {
     let mut text = String::from("[");
     let mut number = 0;
     while (text.len() as u64) < bytes {
-        text.push_str(&format!("{{\"number\": {number}, \"name\": \"一行 of {}\"}}, ", number * 7 % 1000));
+        write!(text, "{{\"number\": {number}, \"name\": \"一行 of {}\"}}, ", number * 7 % 1000).unwrap();
         number += 1;
     }
     text + "null]"

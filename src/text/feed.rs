@@ -20,7 +20,7 @@ pub(crate) enum End {
 /// See the module. Offsets are those of the text.
 pub(crate) enum Feed<'a> {
     Raw(Raw<'a>),
-    Decoded(Decoded<'a>),
+    Decoded(Box<Decoded<'a>>),
 }
 
 impl Feed<'_> {

@@ -132,7 +132,7 @@ impl<'a> Lines<'a> {
                 let spacing = self.memo.spacing().unwrap_or(u64::MAX);
                 let restarts = self.memo.restarts.take().unwrap_or_else(|| Restarts::new(start, spacing));
                 let Feed::Raw(raw) = self.chunks.feed else { unreachable!("begins once") };
-                self.chunks.change_feed(Feed::Decoded(Decoded::new(raw, encoding, restarts)), 0);
+                self.chunks.change_feed(Feed::Decoded(Box::new(Decoded::new(raw, encoding, restarts))), 0);
             }
         }
         let start = Place { offset: self.start, breaks: 0 };

@@ -82,7 +82,7 @@ impl Lines<'_> {
         let spacing = self.memo.spacing().unwrap_or(u64::MAX);
         let restarts = known.map_or_else(|| Restarts::new(start, spacing), |known| known.restarts.clone());
         let decoded = Decoded::new(raw, encoding_rs::UTF_8, restarts);
-        self.chunks.change_feed(Feed::Decoded(decoded), 0);
+        self.chunks.change_feed(Feed::Decoded(Box::new(decoded)), 0);
         self.raw = Some(raw);
         0
     }

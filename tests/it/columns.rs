@@ -112,7 +112,9 @@ impl Piece {
 
     fn case(label: &'static str, pieces: &[Self], last: &[u8]) -> Case {
         let mut bytes = Vec::new();
-        pieces.iter().for_each(|piece| piece.write(label, &mut bytes));
+        for piece in pieces {
+            piece.write(label, &mut bytes);
+        }
         bytes.extend_from_slice(last);
         Case { label, bytes }
     }
@@ -297,11 +299,14 @@ fn reading_on_by_the_hints_gives_the_whole_decode() {
     assert!(read.get() > 400 && in_parts.get() > 150, "{} files, {} of them in parts", read.get(), in_parts.get());
 }
 
+/// A label, what a buffer is filled with, and what a file may end with.
+type Buffers = (&'static str, &'static [u8], &'static [&'static [u8]]);
+
 /// Of text without a place where another decoder could go on, and with what a decoder keeps in mind at the end of a buffer.
 #[test]
 fn nothing_is_lost_at_the_end_of_a_buffer() {
     let tree = Tree::new(&[]);
-    let cases: [(&str, &[u8], &[&[u8]]); 5] = [
+    let cases: [Buffers; 5] = [
         ("utf-16le", b"-N", &[b"\x00\xd8a\x00", b"\x00\xd8-N", b"\x00\xd8", b"a", b"\x00\xd8a"]),
         ("utf-16be", b"N-", &[b"\xd8\x00\x00a", b"\xd8\x00"]),
         ("gbk", b"\xc4\xe3", &[b"\xc4", b"\x81\x30", b"\x81\x30\x81\xff", b"\x81\x30\x81\x30"]),

@@ -166,7 +166,7 @@ fn reading_on_through_a_large_file_gives_it_back() {
 #[test]
 fn finds_lines_at_and_around_every_place_of_an_index() {
     let shapes: [fn(usize) -> bool; 4] =
-        [|at| at < 3 || at > 65_530, |at| at == 100, |at| at == 0, |at| at == 65_535 || at == 7];
+        [|at| !(3..=65_530).contains(&at), |at| at == 100, |at| at == 0, |at| at == 65_535 || at == 7];
     for is_break in shapes {
         let tree = Tree::new(&[]);
         let file: Vec<u8> =
@@ -254,7 +254,7 @@ fn a_version_is_of_one_state_of_one_file() {
         |tree| Edit::Disguise(7).make(tree),
         |tree| fs::rename(tree.at("g"), tree.at("f")).unwrap(),
         |tree| {
-            File::open(tree.at("f")).unwrap().set_times(FileTimes::new().set_modified(std::time::UNIX_EPOCH)).unwrap()
+            File::open(tree.at("f")).unwrap().set_times(FileTimes::new().set_modified(std::time::UNIX_EPOCH)).unwrap();
         },
     ];
     let mut before = first;
