@@ -46,7 +46,8 @@ struct Run<'a> {
 pub fn check(case: &Case<'_>) {
     let bytes = case.file.bytes();
     let size = bytes.as_slice().known_size().expect("is known");
-    let max_scan_bytes = Some(case.horizon).filter(|horizon| *horizon > 0).map(|horizon| u64::from(horizon % 300_000) + 1);
+    let max_scan_bytes =
+        Some(case.horizon).filter(|horizon| *horizon > 0).map(|horizon| u64::from(horizon % 300_000) + 1);
     let horizon = max_scan_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).expect("fits"));
     let Some(whole) = Whole::new(&bytes, case.label, horizon) else { return };
     let max_bytes = u64::from(case.max_bytes) + 1;
@@ -79,7 +80,13 @@ impl Run<'_> {
         self.whole.lines.get(line).or(self.whole.open.as_ref().filter(|_| line == self.whole.lines.len()))
     }
 
-    fn read(&self, remembering: &mut Remembering, pieces: [usize; 2], line: usize, column: usize) -> capread::Result<Window> {
+    fn read(
+        &self,
+        remembering: &mut Remembering,
+        pieces: [usize; 2],
+        line: usize,
+        column: usize,
+    ) -> capread::Result<Window> {
         let selection = Selection::from_line(to_u64(line) + 1).and_then(|from| from.column(to_u64(column) + 1));
         remembering.read(&Source::new(self.bytes, pieces), selection.expect("are positive"), &self.limits)
     }

@@ -2,7 +2,7 @@
 
 use arbitrary::Arbitrary;
 use capread::fuzzing::Remembering;
-use capread::{ErrorKind, LineNumbers, Limits, ReadAt, Selection, Window};
+use capread::{ErrorKind, Limits, LineNumbers, ReadAt, Selection, Window};
 
 use crate::whole::{File, Label, Source, Whole};
 
@@ -46,8 +46,7 @@ impl Ask {
     }
 
     fn selection(&self) -> Selection {
-        let selection =
-            if self.is_tail { Selection::tail(self.line()) } else { Selection::from_line(self.line()) };
+        let selection = if self.is_tail { Selection::tail(self.line()) } else { Selection::from_line(self.line()) };
         selection.expect("is positive")
     }
 

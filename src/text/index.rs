@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Form;
 use super::chunks::{CHUNK_BYTES, to_u64, to_usize};
 use super::decoded::Restarts;
+use super::long_line::Length;
 
 /// Most places that an index holds, 16 bytes each: 256 KiB, whatever the file's size.
 const MAX_PLACES: u64 = 16_384;
@@ -80,8 +81,8 @@ pub(crate) struct Memo {
 pub(crate) struct LongLine {
     /// Line breaks before it.
     pub(crate) breaks: u64,
-    /// Bytes of its text.
-    pub(crate) length: u64,
+    /// Bytes of its text, as far as it was read.
+    pub(crate) length: Length,
     /// Where it can be decoded from; offsets of its own text where the file is UTF-8.
     pub(crate) restarts: Restarts,
 }

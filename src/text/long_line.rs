@@ -62,9 +62,9 @@ impl Lines<'_> {
         let known = self.memo.line.take().filter(|known| known.breaks == line.breaks);
         let base = self.decode_line(line, known.as_ref());
         let needed = start.saturating_add(max_bytes.max(MAX_CHAR_BYTES)).saturating_add(1);
-        let length = match &known {
-            Some(known) => Length::Exactly(known.length),
-            None => self.measure(base, needed)?,
+        let length = match known.map_or(Length::AtLeast(0), |known| known.length) {
+            Length::AtLeast(known) if !self.leaves_rest() || known <= needed => self.measure(base, known, needed)?,
+            length => length,
         };
         let part = match length {
             Length::Exactly(length) if start > 0 && start >= length => Err(Missing::Beyond(length)),
@@ -87,10 +87,10 @@ impl Lines<'_> {
         0
     }
 
-    /// Reads to the end of the line, or as far as is needed where the rest is left.
-    fn measure(&mut self, base: u64, needed: u64) -> Result<Length> {
-        self.chunks.seek(base);
-        let mut length = 0;
+    /// Reads to the end of the line, or as far as is needed where the rest is left, from behind the bytes that are known to be there.
+    fn measure(&mut self, base: u64, known: u64, needed: u64) -> Result<Length> {
+        self.chunks.seek(base + known);
+        let mut length = known;
         loop {
             let chunk = self.chunks.fill()?;
             let (end, is_empty) = (memchr(b'\n', chunk), chunk.is_empty());
@@ -155,9 +155,7 @@ impl Lines<'_> {
     fn remember_line(&mut self, line: Place, length: Length) {
         let Feed::Decoded(decoded) = &self.chunks.feed else { return };
         let restarts = decoded.restarts().clone();
-        if let Length::Exactly(length) = length {
-            self.memo.line = self.memo.spacing().map(|_| LongLine { breaks: line.breaks, length, restarts });
-        }
+        self.memo.line = self.memo.spacing().map(|_| LongLine { breaks: line.breaks, length, restarts });
         if let Some(raw) = self.raw.take() {
             self.chunks.change_feed(Feed::Raw(raw), line.offset);
         }

@@ -112,7 +112,9 @@ impl Piece {
 
     fn case(label: &'static str, pieces: &[Self], last: &[u8]) -> Case {
         let mut bytes = Vec::new();
-        pieces.iter().for_each(|piece| piece.write(label, &mut bytes));
+        for piece in pieces {
+            piece.write(label, &mut bytes);
+        }
         bytes.extend_from_slice(last);
         Case { label, bytes }
     }
@@ -182,21 +184,32 @@ fn numbered(ask: Ask, numbers: bool) -> Ask {
     if matches!(ask.from, Start::Last(_)) { Ask { limit: None, column: None, ..ask } } else { ask }
 }
 
-fn is_as_naive(tool: &ReadTool, case: &Case, ask: Ask) -> Result<Result<Facts, ErrorKind>, TestCaseError> {
+fn is_as_naive(
+    tool: &ReadTool,
+    case: &Case,
+    file: &Result<NaiveFile, ErrorKind>,
+    ask: Ask,
+) -> Result<Result<Facts, ErrorKind>, TestCaseError> {
     let found = told(tool.call(&request(ask), &|| false));
-    let expected = case.naive(ask.max_scan_bytes).and_then(|file| naive(&file, ask));
-    prop_assert_eq!(&found, &expected, "{:?} of {} bytes of {}", ask, case.bytes.len(), case.label);
+    let expected = file.as_ref().map_err(Clone::clone).and_then(|file| naive(file, ask));
+    if found != expected {
+        // Only here, since the text may be long.
+        let told = format!("{:?} of {} bytes of {}", ask, case.bytes.len(), case.label);
+        prop_assert_eq!(&found, &expected, "{}", told);
+    }
     Ok(found)
 }
 
 #[test]
 fn every_read_in_any_encoding_is_the_naive_one() {
     let (windows, parts, replaced, tree) = (Cell::new(0), Cell::new(0), Cell::new(0), Tree::new(&[]));
-    let case = prop_oneof![9 => small(), 1 => large()];
-    holds(4000, &(case, ask(), any::<bool>()), |(case, ask, numbers)| {
+    let case = prop_oneof![19 => small(), 1 => large()];
+    holds(3000, &(case, ask(), any::<bool>()), |(case, ask, numbers)| {
         let ask = numbered(ask, numbers);
         tree.replace("f", &case.bytes);
-        if let Ok(facts) = is_as_naive(&case.tool(&tree, ask.limits(), ask.numbers), &case, ask)? {
+        if let Ok(facts) =
+            is_as_naive(&case.tool(&tree, ask.limits(), ask.numbers), &case, &case.naive(ask.max_scan_bytes), ask)?
+        {
             let count = if facts.columns.is_some() { &parts } else { &windows };
             count.set(count.get() + 1);
             replaced.set(replaced.get() + u32::from(facts.replacements > 0));
@@ -212,21 +225,22 @@ fn a_tool_that_remembers_reads_the_same() {
     let (reads, tree) = (Cell::new(0), Tree::new(&[]));
     let limits = prop_oneof![4 => Just(u64::MAX), 1 => 1_u64..100, 1 => 16_380_u64..16_390, 2 => 60_000_u64..140_000];
     let asks = proptest::collection::vec((ask(), any::<bool>(), 0_u64..400_000), 1..10);
-    holds(150, &(large(), ask(), limits, asks), |(case, first, max_scan_bytes, asks)| {
+    holds(60, &(large(), ask(), limits, asks), |(case, first, max_scan_bytes, asks)| {
         tree.replace("f", &case.bytes);
         thread::sleep(SETTLED);
         let limits = Ask { max_scan_bytes, ..first };
         let tool = case.tool(&tree, limits.limits(), LineNumbers::Off);
+        let file = case.naive(max_scan_bytes);
         for (ask, numbers, column) in asks {
             let column = ask.column.map(|_| column % (case.bytes.len() as u64 * 3) + 1);
             let ask = Ask { from: ask.from, limit: ask.limit, column, ..limits };
             let ask = numbered(ask, numbers);
-            is_as_naive(&tool.clone().with_line_numbers(ask.numbers), &case, ask)?;
+            let _ = is_as_naive(&tool.clone().with_line_numbers(ask.numbers), &case, &file, ask)?;
             reads.set(reads.get() + 1);
         }
         Ok(())
     });
-    assert!(reads.get() > 500, "{} reads", reads.get());
+    assert!(reads.get() > 200, "{} reads", reads.get());
 }
 
 /// Reads on by the hints from line 1; a line that is too long in parts.
@@ -263,8 +277,8 @@ fn read_on(tool: &ReadTool, max_bytes: u64) -> Result<(String, u64), TestCaseErr
 #[test]
 fn reading_on_by_the_hints_gives_the_whole_decode() {
     let (read, in_parts, tree) = (Cell::new(0), Cell::new(0), Tree::new(&[]));
-    let case = prop_oneof![8 => small(), 1 => large()];
-    holds(1200, &(case, 1_u64..60, any::<bool>(), any::<bool>()), |(case, bytes, no_total, waits)| {
+    let case = prop_oneof![14 => small(), 1 => large()];
+    holds(600, &(case, 1_u64..60, any::<bool>(), any::<bool>()), |(case, bytes, no_total, waits)| {
         tree.replace("f", &case.bytes);
         if waits && case.bytes.len() > 65_536 {
             thread::sleep(SETTLED);
@@ -282,14 +296,17 @@ fn reading_on_by_the_hints_gives_the_whole_decode() {
         in_parts.set(in_parts.get() + u32::from(reads > 3));
         Ok(())
     });
-    assert!(read.get() > 600 && in_parts.get() > 200, "{} files, {} of them in parts", read.get(), in_parts.get());
+    assert!(read.get() > 400 && in_parts.get() > 150, "{} files, {} of them in parts", read.get(), in_parts.get());
 }
+
+/// A label, what a buffer is filled with, and what a file may end with.
+type Buffers = (&'static str, &'static [u8], &'static [&'static [u8]]);
 
 /// Of text without a place where another decoder could go on, and with what a decoder keeps in mind at the end of a buffer.
 #[test]
 fn nothing_is_lost_at_the_end_of_a_buffer() {
     let tree = Tree::new(&[]);
-    let cases: [(&str, &[u8], &[&[u8]]); 5] = [
+    let cases: [Buffers; 5] = [
         ("utf-16le", b"-N", &[b"\x00\xd8a\x00", b"\x00\xd8-N", b"\x00\xd8", b"a", b"\x00\xd8a"]),
         ("utf-16be", b"N-", &[b"\xd8\x00\x00a", b"\xd8\x00"]),
         ("gbk", b"\xc4\xe3", &[b"\xc4", b"\x81\x30", b"\x81\x30\x81\xff", b"\x81\x30\x81\x30"]),
@@ -325,7 +342,7 @@ fn nothing_is_lost_at_the_end_of_a_buffer() {
                     numbers: LineNumbers::Off,
                 };
                 let tool = case.tool(&tree, ask.limits(), ask.numbers);
-                if let Err(error) = is_as_naive(&tool, &case, ask) {
+                if let Err(error) = is_as_naive(&tool, &case, &case.naive(ask.max_scan_bytes), ask) {
                     panic!("{error}");
                 }
             }

@@ -369,7 +369,8 @@ impl NaiveFile {
             lines_of(&NaiveLine::new(encoding, &visible[mark..], goes_on))
         };
         // Of a line that goes on nobody knows the end.
-        let open = if goes_on && lines.last().is_some_and(|line| !line.has_break) { lines.pop() } else { None };
+        let is_open = goes_on && lines.last().is_some_and(|line| !line.has_break);
+        let open = if is_open { lines.pop() } else { None };
         Ok(Self { encoding, bom: mark > 0, lines, open, goes_on })
     }
 }

@@ -156,7 +156,7 @@ fn takes_numbers_as_models_write_them(#[case] number: &str) {
 #[case::null("null", "path must be a string, found nothing")]
 #[case::outside(r#"{"path":"../x"}"#, "Path is outside the allowed root: ../x")]
 #[case::missing(r#"{"path":"b.txt"}"#, "File does not exist: b.txt. Did you mean a.txt?")]
-#[case::directory(r#"{"path":"."}"#, "Not a regular file: . (directory)")]
+#[case::directory(r#"{"path":"."}"#, "Not a regular file: . (directory). It has: a.txt, blank, empty, lines")]
 fn a_failed_read_is_a_result(#[case] arguments: &str, #[case] message: &str) {
     let directory = directory(FILES);
     let mut session = Session::initialized(&directory, &[]);
