@@ -7,4 +7,5 @@ mod jsonl;
 mod mcp;
 mod read;
 mod schema;
+mod snippets;
 mod support;

@@ -1,6 +1,6 @@
 //! The MCP server over pipes, in raw lines of both eras.
 
-mod session;
+pub(crate) mod session;
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
