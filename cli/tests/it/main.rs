@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
 mod jsonl;
+mod load;
 mod mcp;
 mod read;
 mod schema;
