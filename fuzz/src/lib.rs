@@ -5,7 +5,10 @@
 
 pub mod disk;
 pub mod fence;
+pub mod frames;
 pub mod index;
+pub mod json;
+pub mod request;
 pub mod resolve;
 pub mod scene;
 pub mod schedule;
