@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::chunks::{read_at, to_u64, to_usize};
+use super::chunks::{CHUNK_BYTES, read_at, to_u64, to_usize};
 use super::{ReadAt, count_breaks};
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
@@ -44,7 +44,7 @@ enum Cut {
 }
 
 impl Slots<'_> {
-    /// The line breaks of each slot, counted on this thread and, where it can be had, another one. `buffer` is for all of them.
+    /// The line breaks of each slot, counted on this thread and, where it can be had, another one. `buffer` is this thread's.
     ///
     /// Where the source ends early the last slots are missing; what is read behind those that are there still shows how it ends.
     pub(crate) fn count(&self, buffer: &mut [u8], stop: &Stop<'_>) -> Result<Vec<u64>> {
@@ -55,12 +55,10 @@ impl Slots<'_> {
             scanned: AtomicU64::new(0),
             cut: Mutex::new(None),
         };
-        // One buffer for both, so that memory stays as it is. Halves of it cost some 8 % more than whole ones.
-        let (leaders, helpers) = buffer.split_at_mut(buffer.len() / 2);
         thread::scope(|scope| {
             // A process that may have no more threads counts alone.
-            let _ = thread::Builder::new().spawn_scoped(scope, || work.run(helpers, || stop.check()));
-            work.run(leaders, || {
+            let _ = thread::Builder::new().spawn_scoped(scope, || work.help(stop));
+            work.run(buffer, || {
                 let scanned = work.scanned.load(Ordering::Relaxed);
                 stop.tell(self.range.start + scanned, self.source.known_size());
                 stop.check()
@@ -71,6 +69,12 @@ impl Slots<'_> {
 }
 
 impl Work<'_> {
+    /// The second thread. Its buffer is on its stack, and gone with it.
+    #[expect(clippy::large_stack_arrays, reason = "a new thread has room for it")]
+    fn help(&self, stop: &Stop<'_>) {
+        self.run(&mut [0; CHUNK_BYTES], || stop.check());
+    }
+
     fn run(&self, buffer: &mut [u8], check: impl Fn() -> Result<()>) {
         while let Some(slot) = self.take() {
             match self.count(slot, buffer, &check) {

@@ -18,7 +18,8 @@ pub(crate) struct Column {
 }
 
 /// Becomes `Some(Column { request: ReadRequest::column, option: "--column", field: "column" })` with the API that has it.
-pub(crate) const COLUMN: Option<Column> = None;
+pub(crate) const COLUMN: Option<Column> =
+    Some(Column { request: ReadRequest::column, option: "--column", field: "column" });
 
 /// A tool that has not read anything.
 pub(crate) fn tool(root: &Path) -> capread::Result<ReadTool> {

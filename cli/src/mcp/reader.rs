@@ -12,7 +12,7 @@ use super::budget::{Budget, Share};
 use super::message::Message;
 use super::outline::Outline;
 use super::spawn;
-use super::unanswered::Unanswered;
+use super::unanswered::{Cancelled, Unanswered};
 use crate::input::{Line, LineReader};
 
 /// What an unanswered message takes beside the bytes of its line, most of it the SDK's task; measured.
@@ -21,7 +21,7 @@ const MESSAGE_BYTES: usize = 8 * 1024;
 /// A message, with its share of the budget where it is not among the unanswered requests.
 pub(super) enum Received {
     Request(Box<ClientJsonRpcMessage>),
-    Cancellation(Box<ClientJsonRpcMessage>, RequestId, Share),
+    Cancellation(Box<ClientJsonRpcMessage>, Cancelled, Share),
     /// An answer already.
     Refusal(Box<ServerJsonRpcMessage>, Share),
 }
@@ -59,8 +59,7 @@ impl Reader {
                 Err(share) => Received::Refusal(twice(id), share),
             }),
             Message::Cancellation(message, id) => {
-                self.unanswered.cancel(&id);
-                Some(Received::Cancellation(message, id, share))
+                self.unanswered.cancel(&id).map(|cancelled| Received::Cancellation(message, cancelled, share))
             }
             Message::Refused(answer) => Some(Received::Refusal(answer, share)),
             Message::Passed => None,

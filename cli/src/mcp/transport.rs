@@ -28,7 +28,9 @@ impl<W: Write> Lines<W> {
         match received {
             Received::Request(message) => Some(*message),
             // The SDK would end the session at one that comes before the first request.
-            Received::Cancellation(message, id, _share) => self.unanswered.end(&id).map(|_| *message),
+            Received::Cancellation(message, cancelled, _share) => {
+                self.unanswered.end_cancelled(&cancelled).then_some(*message)
+            }
             Received::Refusal(answer, _share) => {
                 // Who waits for the failure is told by the output.
                 let _ = self.output.write(&answer);

@@ -23,6 +23,13 @@ pub(super) struct Place {
     permit: Option<OwnedSemaphorePermit>,
 }
 
+/// A request that was cancelled while it was unanswered.
+pub(super) struct Cancelled {
+    id: RequestId,
+    /// Its own, by which it is told from others with its id.
+    flag: Arc<AtomicBool>,
+}
+
 impl Place {
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
@@ -46,11 +53,18 @@ impl Unanswered {
         self.places().get(id).map(|place| Arc::clone(&place.cancelled))
     }
 
-    /// What reads stops; the request is there until it is ended.
-    pub(super) fn cancel(&self, id: &RequestId) {
-        if let Some(place) = self.places().get(id) {
-            place.cancelled.store(true, Ordering::Relaxed);
-        }
+    /// What reads stops; the request is there until it is ended. `None` where there is none: a later one with this id is another.
+    pub(super) fn cancel(&self, id: &RequestId) -> Option<Cancelled> {
+        let flag = self.flag(id)?;
+        flag.store(true, Ordering::Relaxed);
+        Some(Cancelled { id: id.clone(), flag })
+    }
+
+    /// Ends the very request that was cancelled; `false` where it was answered before, whoever has its id now.
+    pub(super) fn end_cancelled(&self, cancelled: &Cancelled) -> bool {
+        let mut places = self.places();
+        let is_there = places.get(&cancelled.id).is_some_and(|place| Arc::ptr_eq(&place.cancelled, &cancelled.flag));
+        is_there && places.remove(&cancelled.id).is_some()
     }
 
     /// Keeps the permit until the answer is written. One that is cancelled gets no answer, and gives it back at once.

@@ -5,9 +5,11 @@
 
 mod audit;
 mod jsonl;
+mod load;
 mod mcp;
 mod read;
 mod sandbox;
 mod schema;
+mod snippets;
 mod support;
 mod terminal;

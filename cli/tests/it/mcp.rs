@@ -405,6 +405,20 @@ fn a_cancelled_call_stops_and_gets_no_answer() {
     }
 }
 
+/// Neither what comes later with its id, nor the session, whether it has begun or not.
+#[test]
+fn a_cancellation_of_nothing_stops_nothing() {
+    let directory = directory(FILES);
+    for mut session in eras(&directory, &[]) {
+        for _ in 0..50 {
+            session.cancel(7);
+            session.call(7, json!({"path": "a.txt"}));
+            assert_eq!(session.next()["id"], 7);
+        }
+        assert_eq!(session.end(), Vec::<Value>::new());
+    }
+}
+
 #[test]
 fn cancelled_calls_are_not_waited_for_at_the_end_of_the_input() {
     let directory = directory(FILES);
