@@ -161,6 +161,9 @@ impl fmt::Display for NeverBlank<'_> {
         let Window { start_line, end_line, .. } = window;
         if window.total_lines == Some(0) {
             f.write_str("[File is empty.]")?;
+        } else if let Some(Columns { start, end, .. }) = window.columns {
+            // Of a line that may have more than this.
+            write!(f, "{}\n\n[Bytes {start}-{end} of line {start_line} are blank.]", window.text)?;
         } else {
             // Spaces are content, so they stay; lines of nothing are told by their numbers alone.
             if window.text.bytes().any(|byte| byte != b'\n') {

@@ -41,7 +41,7 @@ impl Sides {
 /// UTF-16 without a byte order mark. Text in any language has spaces, line breaks, digits or markup in ASCII, whose other byte is NUL, and
 /// has that byte on one side only.
 pub(super) fn utf_16(head: &[u8]) -> Option<&'static Encoding> {
-    if head.chunks_exact(2).any(|unit| unit == [0, 0]) {
+    if head.chunks_exact(2).any(|unit| unit == [0, 0]) || is_ascii_with_nuls(head) {
         return None;
     }
     if let Some((encoding, count)) = Sides::of(head, is_text).clear() {
@@ -53,6 +53,15 @@ pub(super) fn utf_16(head: &[u8]) -> Option<&'static Encoding> {
     // space there is in hardly any text. The rest must look like text all the more.
     let (encoding, _) = Sides::of(head, |byte| byte.is_ascii_whitespace()).clear()?;
     decoded(encoding, head).filter(|text| text.chars().all(is_written)).map(|_| encoding)
+}
+
+/// Whether what looks like units are pairs of ASCII. Units of two such bytes are Chinese and Japanese characters, but never without others
+/// of which one byte is no ASCII.
+fn is_ascii_with_nuls(head: &[u8]) -> bool {
+    let units = head.chunks_exact(2);
+    let pairs = units.clone().filter(|unit| unit.iter().all(|byte| is_text(*byte))).count();
+    let foreign = units.clone().filter(|unit| unit.iter().any(|byte| *byte != 0 && !is_text(*byte))).count();
+    pairs * 20 > units.len() && pairs > foreign * 8
 }
 
 /// The text, unless there is something in it that is none.

@@ -52,7 +52,7 @@ impl TextEncoding {
             Some(encoding) if encoding == encoding_rs::UTF_8 => Ok(Self::default()),
             Some(encoding) => Ok(Self(Choice::Label(encoding))),
             None => Err(Error::invalid(format!(
-                "encoding must be a label of the Encoding Standard, found {}",
+                "encoding must be a label of the Encoding Standard that it decodes, found \"{}\"",
                 Shown(label)
             ))),
         }

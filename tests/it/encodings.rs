@@ -358,6 +358,28 @@ fn sum<'a>(rates: impl Iterator<Item = &'a Rates>) -> Rates {
     })
 }
 
+/// One NUL must not make another text of a file: two ASCII bytes are a character of UTF-16, too.
+#[test]
+fn does_not_take_ascii_with_a_nul_for_utf_16() {
+    let tree = Tree::new(&[]);
+    let files = [
+        [b"2026-11-30 INFO some message here, all fine\n".repeat(400), b"\0\n".to_vec()].concat(),
+        [b"int main(){}\n".repeat(1000), b"\0\n\0\n".to_vec()].concat(),
+        [b"a\n".repeat(4000), b"\0\n".to_vec()].concat(),
+        b"hello\0world\n".to_vec(),
+        b"./a\0./b\0./c\0".to_vec(),
+        b"PATH=/bin\0HOME=/root\0".to_vec(),
+    ];
+    let tool = tree.tool().with_encoding(TextEncoding::detect());
+    for file in files {
+        tree.file("f", &file);
+        let encoding = tool.call(&ReadRequest::new("f"), &|| false).map(|output| output.window.encoding);
+        // A NUL behind the first 8 KiB is text.
+        let expected = if file[..file.len().min(8192)].contains(&0) { Err("binary") } else { Ok("UTF-8") };
+        assert_eq!(encoding.map_err(|error| error.code()), expected, "{}", String::from_utf8_lossy(&file[..10]));
+    }
+}
+
 #[test]
 fn detects_what_most_files_are_in() {
     let rows = detect_all();

@@ -744,6 +744,18 @@ fn the_description_names_the_limits_in_force_and_how_to_continue() {
 }
 
 #[test]
+fn a_blank_part_of_a_line_is_told_as_such() {
+    let tree = Tree::new(&["f = a    b", "g = a    "]);
+    let tool = tree.tool().with_limits(Limits::default().max_bytes(2).unwrap());
+    let text = |name: &str, column| tool.call(&ReadRequest::new(name).column(column), &NEVER).unwrap().to_model_text();
+    assert_eq!(
+        text("f", 3),
+        "  \n\n[Bytes 3-4 of line 1 are blank.]\n\n[Line 1, bytes 3-4 of 6. Use offset=1 and column=5 to continue.]"
+    );
+    assert_eq!(text("g", 4), "  \n\n[Bytes 4-5 of line 1 are blank.]");
+}
+
+#[test]
 fn may_be_shared_between_threads() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Root>();
