@@ -381,6 +381,15 @@ fn does_not_take_ascii_with_a_nul_for_utf_16() {
 }
 
 #[test]
+fn a_broken_place_makes_no_other_encoding_of_utf_8() {
+    let tree = Tree::new(&[]);
+    tree.file("f", &["é漢字\n".repeat(50).as_bytes(), b"\xff\n"].concat());
+    let window =
+        tree.tool().with_encoding(TextEncoding::detect()).call(&ReadRequest::new("f"), &|| false).unwrap().window;
+    assert_eq!((window.encoding, window.replacements), ("UTF-8", 1));
+}
+
+#[test]
 fn detects_what_most_files_are_in() {
     let rows = detect_all();
     let of =
