@@ -195,6 +195,23 @@ impl Error {
         }))
     }
 
+    /// For an application that does more around a read, such as keeping a record of it, and cannot answer when that fails: the code is
+    /// `io`, and the message `Cannot read x: <message of source>`.
+    ///
+    /// ```
+    /// let source = std::io::Error::other("the archive is closed");
+    /// let error = capread::Error::from_io(Some("a.txt".as_ref()), source);
+    /// assert_eq!((error.code(), error.to_string()), ("io", "Cannot read a.txt: the archive is closed".to_owned()));
+    /// ```
+    #[must_use]
+    pub fn from_io(input: Option<&Path>, source: io::Error) -> Self {
+        let error = Self::caused(ErrorKind::Io, source);
+        match input {
+            Some(input) => error.asked(|| Request::new(input, None)),
+            None => error,
+        }
+    }
+
     pub(crate) fn invalid(reason: impl Into<String>) -> Self {
         ErrorKind::InvalidArgument { reason: reason.into() }.into()
     }

@@ -34,7 +34,8 @@ impl Indexes {
         }
         let (version, begun) = (file.version(), SystemTime::now());
         let recalled = self.recall(&version);
-        let mut memo = recalled.clone().unwrap_or_else(|| Memo::fresh(file.size()));
+        let is_recalled = recalled.is_some();
+        let mut memo = recalled.unwrap_or_else(|| Memo::fresh(file.size()));
         let result = file.scan(scan, &mut memo, stop);
         let is_changed = match &result {
             Ok(window) => window.changed_during_read,
@@ -42,7 +43,7 @@ impl Indexes {
         };
         if !is_changed && version.is_settled_at(begun) {
             self.keep(version, memo);
-        } else if is_changed && recalled.is_some() {
+        } else if is_changed && is_recalled {
             // What was known is of another state than what was read.
             return file.scan(scan, &mut Memo::none(), stop);
         }

@@ -61,6 +61,15 @@ impl ReadAt for [u8] {
     }
 }
 
+/// Makes room for `count` more: twice the room as it is, so that copying stays linear, and never more than `most` in all.
+fn reserve<T>(items: &mut Vec<T>, count: usize, most: usize) {
+    if items.capacity() - items.len() < count {
+        let needed = items.len() + count;
+        let wanted = items.capacity().saturating_mul(2).clamp(needed, most.max(needed));
+        items.reserve_exact(wanted - items.len());
+    }
+}
+
 /// Line breaks in `bytes`.
 pub(crate) fn count_breaks(bytes: &[u8]) -> u64 {
     to_u64(bytecount::count(bytes, b'\n'))

@@ -17,10 +17,10 @@ mod suggest;
 mod trace;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::{fmt, io};
 
 use crate::cancel::{Cancel, Progress, Stop};
 use crate::error::{Error, ErrorKind, FileKind, Request, Result};
@@ -147,25 +147,6 @@ impl ReadOutput {
 impl fmt::Display for ReadOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.window.fmt(f)
-    }
-}
-
-impl Error {
-    /// For an application that does more around a read, such as keeping a record of it, and cannot answer when that fails: the code is
-    /// `io`, and the message `Cannot read x: <message of source>`.
-    ///
-    /// ```
-    /// let source = std::io::Error::other("the archive is closed");
-    /// let error = capread::Error::from_io(Some("a.txt".as_ref()), source);
-    /// assert_eq!((error.code(), error.to_string()), ("io", "Cannot read a.txt: the archive is closed".to_owned()));
-    /// ```
-    #[must_use]
-    pub fn from_io(input: Option<&Path>, source: io::Error) -> Self {
-        let error = Self::caused(ErrorKind::Io, source);
-        match input {
-            Some(input) => error.asked(|| Request::new(input, None)),
-            None => error,
-        }
     }
 }
 

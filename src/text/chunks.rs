@@ -7,8 +7,7 @@ use super::feed::{End, Feed, Raw};
 use crate::cancel::Stop;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The one buffer of a read, in bytes. Larger ones win nothing on a calm machine and lose beside neighbours, and this is what a
-/// cancelled read waits for.
+/// The one buffer of a read, in bytes, and what a cancelled read waits for.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 
 pub(crate) fn to_u64(count: usize) -> u64 {

@@ -10,7 +10,7 @@ use super::{ReadAt, count_breaks};
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
 
-/// Fewer bytes are counted sooner by one thread than a second one is there.
+/// Fewer bytes are counted by one thread within a millisecond or two, which a second one is not worth.
 pub(crate) const MIN_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A part of a source, cut into slots of equal size that threads take one after the other.

@@ -101,14 +101,15 @@ pub(super) enum Rest {
 
 /// Anything that has ASCII in it.
 pub(super) fn with_ascii(head: &[u8], rest: Rest) -> Coding {
-    if is_utf_8(head) && !has_escapes_to_kanji(head) {
+    let is_utf_8 = is_utf_8(head);
+    if is_utf_8 && !has_escapes_to_kanji(head) {
         return Coding::Utf8;
     }
     let mut detector = EncodingDetector::new();
     detector.feed(head, rest == Rest::Nothing);
     match detector.guess(None, false) {
         // What has such escapes, and is something else, may be UTF-8 all the same.
-        encoding if encoding != encoding_rs::ISO_2022_JP && is_utf_8(head) => Coding::Utf8,
+        encoding if encoding != encoding_rs::ISO_2022_JP && is_utf_8 => Coding::Utf8,
         encoding => Coding::Other(encoding),
     }
 }

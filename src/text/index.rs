@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Form;
 use super::chunks::{CHUNK_BYTES, to_u64, to_usize};
 use super::decoded::Restarts;
 use super::long_line::Length;
+use super::{Form, reserve};
 
 /// Most places that an index holds, 16 bytes each: 256 KiB, whatever the file's size.
 const MAX_PLACES: u64 = 16_384;
@@ -46,15 +46,6 @@ impl Index {
         let spacing = spacing(size);
         // One more than there are gaps, and a last gap that is shorter.
         Self { spacing, form: None, places: Vec::new(), most: to_usize(size / spacing + 2, usize::MAX), totals: None }
-    }
-
-    /// Room is made by doubling it, but for no more places than there can be.
-    fn push(&mut self, place: Place) {
-        if self.places.len() == self.places.capacity() {
-            let wanted = (self.places.len() * 2).max(4).min(self.most);
-            self.places.reserve_exact(wanted.saturating_sub(self.places.len()).max(1));
-        }
-        self.places.push(place);
     }
 }
 
@@ -153,7 +144,8 @@ impl Memo {
         if index.places.last().is_none_or(|last| place.offset >= last.offset.saturating_add(index.spacing)) {
             // A whole index has a place wherever one is due.
             if let Some(index) = self.unfinished() {
-                index.push(place);
+                reserve(&mut index.places, 1, index.most);
+                index.places.push(place);
             }
         }
     }

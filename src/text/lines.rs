@@ -12,7 +12,7 @@ use super::decoded::{Decoded, Restart, Restarts};
 use super::encoding::Coding;
 use super::feed::{End, Feed, Raw};
 use super::index::{Memo, Place, Totals, spacing};
-use super::{Form, ReadAt, TextEncoding, count_breaks};
+use super::{Form, ReadAt, TextEncoding, count_breaks, reserve};
 use crate::cancel::Stop;
 use crate::error::Result;
 
@@ -361,14 +361,6 @@ impl<'a> Lines<'a> {
 /// One byte over the budget shows whether the last line ends within it.
 pub(crate) fn room(max_bytes: u64) -> usize {
     to_usize(max_bytes, usize::MAX).saturating_add(1)
-}
-
-/// Makes room for `bytes` more: twice the room as it is, so that copying stays linear, and never more than `most` in all.
-fn reserve(raw: &mut Vec<u8>, bytes: usize, most: usize) {
-    if raw.capacity() - raw.len() < bytes {
-        let wanted = raw.capacity().saturating_mul(2).clamp(raw.len() + bytes, most.max(raw.len() + bytes));
-        raw.reserve_exact(wanted - raw.len());
-    }
 }
 
 /// The bytes of `chunk` up to and with its `wanted`th line break, or all where it has fewer; and how many breaks they hold.
