@@ -118,7 +118,7 @@ impl<W: Write> Shared<W> {
             let answer = reply.answer(&self.reads.read(call, ticket.flag(), &|_| {}));
             self.running.finish(&ticket);
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = print::line(&mut *output, &answer) {
+            if let Err(error) = print::line(&mut *output, answer) {
                 // Nobody is left to read for: neither what waits nor what runs.
                 self.queue.abandon();
                 self.running.cancel_all();

@@ -41,8 +41,8 @@ fn escaped(text: &str) -> String {
 pub(crate) fn json(out: &mut impl Write, value: &Value, controls: Controls) -> io::Result<()> {
     let json = value.to_string();
     match controls {
-        Controls::AsTheyAre => line(out, &json),
-        Controls::Escaped => line(out, &escaped_json(&json)),
+        Controls::AsTheyAre => line(out, json),
+        Controls::Escaped => line(out, escaped_json(&json)),
     }
 }
 
@@ -59,10 +59,10 @@ fn escaped_json(json: &str) -> String {
     shown
 }
 
-/// One line, such as of JSON.
-pub(crate) fn line(out: &mut impl Write, line: &str) -> io::Result<()> {
+/// One line, such as of JSON, in one write: whoever reads it is woken once.
+pub(crate) fn line(out: &mut impl Write, mut line: String) -> io::Result<()> {
+    line.push('\n');
     out.write_all(line.as_bytes())?;
-    out.write_all(b"\n")?;
     out.flush()
 }
 

@@ -6,7 +6,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub(super) struct Queue<T> {
     max_bytes: usize,
     state: Mutex<State<T>>,
-    changed: Condvar,
+    /// Something waits, or nothing will any more. To wake one that pops is enough: whoever is awake looks before it sleeps.
+    filled: Condvar,
+    /// There is room again, or none is needed any more.
+    emptied: Condvar,
 }
 
 struct State<T> {
@@ -19,27 +22,31 @@ struct State<T> {
 impl<T> Queue<T> {
     pub(super) fn new(max_bytes: usize) -> Self {
         let state = State { waiting: VecDeque::new(), bytes: 0, closed: false };
-        Self { max_bytes, state: Mutex::new(state), changed: Condvar::new() }
+        Self { max_bytes, state: Mutex::new(state), filled: Condvar::new(), emptied: Condvar::new() }
     }
 
     /// Waits while the queue is full. Whatever its size, an item finds room in an empty queue. Drops it when the queue is closed.
     pub(super) fn push(&self, item: T, bytes: usize) {
-        let mut state = self.wait_while(|state| {
+        let is_full = |state: &mut State<T>| {
             !state.closed && !state.waiting.is_empty() && state.bytes.saturating_add(bytes) > self.max_bytes
-        });
+        };
+        let mut state = self.emptied.wait_while(self.lock(), is_full).unwrap_or_else(PoisonError::into_inner);
         if !state.closed {
             state.bytes += bytes;
             state.waiting.push_back((item, bytes));
-            self.changed.notify_all();
+            drop(state);
+            self.filled.notify_one();
         }
     }
 
     /// The oldest item; waits for one. `None` when the queue is closed and empty.
     pub(super) fn pop(&self) -> Option<T> {
-        let mut state = self.wait_while(|state| !state.closed && state.waiting.is_empty());
+        let is_empty = |state: &mut State<T>| !state.closed && state.waiting.is_empty();
+        let mut state = self.filled.wait_while(self.lock(), is_empty).unwrap_or_else(PoisonError::into_inner);
         let (item, bytes) = state.waiting.pop_front()?;
         state.bytes -= bytes;
-        self.changed.notify_all();
+        drop(state);
+        self.emptied.notify_one();
         Some(item)
     }
 
@@ -50,14 +57,16 @@ impl<T> Queue<T> {
             std::mem::take(&mut state.waiting).into_iter().partition::<VecDeque<_>, _>(|(item, _)| is_wanted(item));
         state.waiting = rest;
         state.bytes -= wanted.iter().map(|(_, bytes)| bytes).sum::<usize>();
-        self.changed.notify_all();
+        drop(state);
+        self.emptied.notify_one();
         wanted.into_iter().map(|(item, _)| item).collect()
     }
 
     /// Takes no more; what waits is still handed out.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.changed.notify_all();
+        self.filled.notify_all();
+        self.emptied.notify_all();
     }
 
     /// Takes no more, and drops what waits.
@@ -68,10 +77,6 @@ impl<T> Queue<T> {
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait_while(&self, condition: impl Fn(&State<T>) -> bool) -> MutexGuard<'_, State<T>> {
-        self.changed.wait_while(self.lock(), |state| condition(state)).unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -23,7 +23,7 @@ impl<W: Write> Output<W> {
     /// Waits while the client does not read: what there is to write then grows no more, and what it asks is still taken in.
     pub(super) fn write(&mut self, message: &ServerJsonRpcMessage) -> io::Result<()> {
         let failure = self.failure.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        match serde_json::to_string(message).map_err(Into::into).and_then(|line| print::line(&mut self.writer, &line)) {
+        match serde_json::to_string(message).map_err(Into::into).and_then(|line| print::line(&mut self.writer, line)) {
             Ok(()) => self.failure = Some(failure),
             Err(error) => {
                 // Fails when the session has ended already.
