@@ -127,7 +127,7 @@ pub(crate) struct ToolArgs {
     #[arg(long, value_name = "GLOB")]
     deny: Vec<String>,
 
-    /// File with such patterns, one a line
+    /// File with such patterns, one a line, whose exceptions take nothing from --deny
     #[arg(long, value_name = "FILE")]
     deny_from: Option<PathBuf>,
 
@@ -291,16 +291,23 @@ impl ToolArgs {
         self.roots.iter().map(open).collect()
     }
 
+    /// What is given here stands, whatever a file excepts: it may be the `.gitignore` of the very files that are read.
     fn policy(&self) -> Result<Policy, Failure> {
-        let mut patterns = self.deny.clone();
-        if let Some(path) = &self.deny_from {
-            #[expect(clippy::disallowed_methods, reason = "named by whoever starts the command, never by a request")]
-            let text = std::fs::read_to_string(path);
-            let text = text.map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
-            // Some editors put a byte order mark in front.
-            patterns.extend(text.trim_start_matches('\u{feff}').lines().map(str::to_owned));
+        if let Some(pattern) = self.deny.iter().find(|pattern| pattern.trim().is_empty() || pattern.starts_with('#')) {
+            return Err(Failure::Usage(format!(
+                "--deny '{pattern}' denies nothing (a name that starts with # is \\#)"
+            )));
         }
-        Ok(Policy::deny(patterns)?)
+        Ok(Policy::deny(&self.deny)?.and(Policy::deny(self.patterns_from_file()?.lines())?))
+    }
+
+    fn patterns_from_file(&self) -> Result<String, Failure> {
+        let Some(path) = &self.deny_from else { return Ok(String::new()) };
+        #[expect(clippy::disallowed_methods, reason = "named by whoever starts the command, never by a request")]
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+        // Some editors put a byte order mark in front.
+        Ok(text.trim_start_matches('\u{feff}').to_owned())
     }
 }
 

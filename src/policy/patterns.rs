@@ -43,13 +43,20 @@ use crate::policy::judges::folded;
 /// ```
 #[derive(Clone)]
 pub struct Policy {
+    /// Each judges by itself.
+    lists: Vec<Patterns>,
+    hard_links: HardLinks,
+}
+
+/// One list, of which the last pattern that matches decides.
+#[derive(Clone)]
+struct Patterns {
     /// As git takes them.
     exact: Gitignore,
     /// The same patterns ignoring the case of ASCII, where ranges such as `[B-c]` say more than when they are folded.
     any_case: Gitignore,
     /// Folded, for folded paths.
     folded: Gitignore,
-    hard_links: HardLinks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +68,8 @@ enum HardLinks {
 // By hand: what patterns compile to is pages long.
 impl fmt::Debug for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.exact.num_ignores() + self.exact.num_whitelists();
+        let count = |list: &Patterns| list.exact.num_ignores() + list.exact.num_whitelists();
+        let count: u64 = self.lists.iter().map(count).sum();
         f.debug_struct("Policy").field("patterns", &count).field("hard_links", &self.hard_links).finish_non_exhaustive()
     }
 }
@@ -70,28 +78,30 @@ impl Policy {
     /// Denies what `patterns` match, one pattern an item, as one line of a gitignore file: an empty one and one that starts with `#`
     /// mean nothing.
     ///
-    /// What would match nothing, or something else than it seems to, is refused: an empty component, `.` or `..` (`./.env`), white
-    /// space other than spaces at the end, a byte order mark, and classes with names (`[[:digit:]]`) or backslashes.
+    /// What would match nothing, or something else than it seems to, is refused: an empty component, `.` or `..` (`./.env`), a line
+    /// break, white space other than spaces at the end, a byte order mark, and classes with names (`[[:digit:]]`) or backslashes.
     pub fn deny<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
-        let [mut exact, mut any_case, mut folding] = [Case::Exact, Case::Ignored, Case::Ignored].map(builder);
-        for pattern in patterns {
-            let given = pattern.as_ref();
-            let Some(pattern) = literal(given).map_err(|reason| refused(given, reason))? else { continue };
-            for (builder, pattern) in
-                [(&mut exact, &pattern), (&mut any_case, &pattern), (&mut folding, &folded(&pattern))]
-            {
-                builder.add_line(None, pattern).map_err(|error| refused(given, error))?;
-            }
-        }
-        let build = |builder: GitignoreBuilder| {
-            builder.build().map_err(|error| Error::invalid(format!("deny patterns: {error}")))
-        };
-        Ok(Self {
-            exact: build(exact)?,
-            any_case: build(any_case)?,
-            folded: build(folding)?,
-            hard_links: HardLinks::Allow,
-        })
+        Ok(Self { lists: vec![Patterns::new(patterns)?], hard_links: HardLinks::Allow })
+    }
+
+    /// Denies what either of them denies. An exception takes nothing from the other's patterns: so a list that comes with the files
+    /// that are read, such as their `.gitignore`, can only deny more.
+    ///
+    /// ```
+    /// use capread::{Policy, Root};
+    ///
+    /// # fn main() -> Result<(), capread::Error> {
+    /// # let directory = tempfile::tempdir().expect("a temporary directory");
+    /// let policy = Policy::deny([".env"])?.and(Policy::deny(["target/", "!.env"])?);
+    /// let root = Root::open_ambient(directory.path())?.with_policy(policy);
+    /// assert_eq!(root.open(".env").unwrap_err().code(), "denied");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.lists.extend(other.lists);
+        if other.hard_links == HardLinks::Deny { self.deny_hard_links() } else { self }
     }
 
     /// Also denies files that have more than one hard link, since the other name may lie outside the root. Package stores and work
@@ -114,7 +124,30 @@ impl Policy {
         MATCHES.set(MATCHES.get() + 1);
         let path = Path::new(path.as_os_str());
         let folded = folded(&path.to_string_lossy());
-        let matchers = [(&self.exact, path), (&self.any_case, path), (&self.folded, folded.as_ref())];
+        self.lists.iter().any(|list| list.deny(path, folded.as_ref(), end))
+    }
+}
+
+impl Patterns {
+    fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
+        let [mut exact, mut any_case, mut folding] = [Case::Exact, Case::Ignored, Case::Ignored].map(builder);
+        for pattern in patterns {
+            let given = pattern.as_ref();
+            let Some(pattern) = literal(given).map_err(|reason| refused(given, reason))? else { continue };
+            for (builder, pattern) in
+                [(&mut exact, &pattern), (&mut any_case, &pattern), (&mut folding, &folded(&pattern))]
+            {
+                builder.add_line(None, pattern).map_err(|error| refused(given, error))?;
+            }
+        }
+        let build = |builder: GitignoreBuilder| {
+            builder.build().map_err(|error| Error::invalid(format!("deny patterns: {error}")))
+        };
+        Ok(Self { exact: build(exact)?, any_case: build(any_case)?, folded: build(folding)? })
+    }
+
+    fn deny(&self, path: &Path, folded: &Path, end: End) -> bool {
+        let matchers = [(&self.exact, path), (&self.any_case, path), (&self.folded, folded)];
         matchers.into_iter().any(|(patterns, path)| {
             patterns.matched(path, true).is_ignore() || end == End::Last && patterns.matched(path, false).is_ignore()
         })
@@ -145,6 +178,9 @@ fn literal(line: &str) -> Result<Option<String>, &'static str> {
     let line = trimmed(line);
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
+    }
+    if line.contains(['\n', '\r']) {
+        return Err("it has a line break in it");
     }
     if line.starts_with('\u{feff}') {
         return Err("it starts with a byte order mark");
@@ -198,5 +234,5 @@ fn escape_braces(pattern: &str) -> Result<String, &'static str> {
 }
 
 fn refused(pattern: &str, reason: impl fmt::Display) -> Error {
-    Error::invalid(format!("deny pattern {} does not parse: {reason}", Shown(pattern)))
+    Error::invalid(format!("deny pattern {} does not parse: {}", Shown(pattern), Shown(&reason.to_string())))
 }

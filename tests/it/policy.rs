@@ -126,6 +126,7 @@ fn refuses_patterns_that_match_nothing() {
     let dots = "no path has a component '.' or '..'";
     let empty = "no path has an empty component";
     let white_space = "it ends with white space that is no space";
+    let line_break = "it has a line break in it";
     for (pattern, reason) in [
         ("./.env", dots),
         ("../.env", dots),
@@ -148,7 +149,9 @@ fn refuses_patterns_that_match_nothing() {
         ("secret\t", white_space),
         ("secret\t\r", white_space),
         ("\t", white_space),
-        ("secret\n", white_space),
+        ("secret\n", line_break),
+        (".env\r*.pem", line_break),
+        (".env\n*.pem", line_break),
         ("\u{feff}.env", "it starts with a byte order mark"),
         ("key[[:digit:]]", "a class with a name is not supported"),
         ("a[\\]]", "a backslash in a class is not supported"),
@@ -161,6 +164,25 @@ fn refuses_patterns_that_match_nothing() {
     }
     for pattern in ["...", "..x/.y", "a/**/b", "**/", "/**", "[.]x", "\u{a0}x", "a\tb", "a \tb"] {
         assert!(Policy::deny([pattern]).is_ok(), "{pattern:?}");
+    }
+}
+
+#[test]
+fn tells_of_a_pattern_without_its_controls() {
+    let message = Policy::deny(["\u{1b}]0;x\u{7}["]).unwrap_err().to_string();
+    assert!(message.starts_with("deny pattern \\u{1b}]0;x\\u{7}[ does not parse: "), "{message}");
+    assert!(!message.contains(capread::is_control), "{message}");
+}
+
+#[test]
+fn of_two_policies_each_denies_whatever_the_other_excepts() {
+    let tree = Tree::new(&[".env", "a.key", "public.key"]);
+    let policies = [Policy::deny([".env"]).unwrap(), Policy::deny(["!.env", "*.key", "!public.key"]).unwrap()];
+    let [first, second] = policies;
+    for policy in [first.clone().and(second.clone()), second.and(first)] {
+        let root = tree.root().with_policy(policy);
+        let code = |path: &str| root.open(path).err().map_or("ok", |error| error.code());
+        assert_eq!([".env", "a.key", "public.key"].map(code), ["denied", "denied", "ok"]);
     }
 }
 
