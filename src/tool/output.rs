@@ -40,6 +40,8 @@ impl Definition {
                 "input": {"type": ["string", "null"], "description": "Of a failed read: the path as it was asked for."},
                 "os": {"type": ["string", "integer"], "description": "Of a failed read: the operating system's error."},
                 "suggestions": {"type": "array", "items": {"type": "string"}, "description": "Of a failed read: paths that may have been meant."},
+                "entries": {"type": "array", "items": {"type": "string"}, "description": "Of a directory, which cannot be read: some of its names."},
+                "moreEntries": {"type": "integer", "description": "Of a directory: how many names it has, or at least has, beside those."},
             },
             "required": ["text", "path"],
         })

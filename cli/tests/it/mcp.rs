@@ -248,6 +248,7 @@ fn structured_results_conform_and_hold_the_text() {
             json!({"path": "empty"}),
             json!({"path": "blank"}),
             json!({"path": "b.txt"}),
+            json!({"path": "."}),
             json!({"path": "../x"}),
             json!({"path": "/etc/passwd"}),
             json!({"path": ""}),
