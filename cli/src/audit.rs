@@ -1,9 +1,10 @@
 //! What was read, for whoever answers for the agent: a JSON line for each call, appended to a file, and never content.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+mod file;
+
+use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -11,10 +12,8 @@ use capread::{ReadOutput, is_control};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use self::file::Appended;
 use crate::log;
-
-/// Only its owner may read what was read.
-const MODE: u32 = 0o600;
 
 /// Most bytes of a path, an id or a name that a line repeats unshortened: no valid request has a longer path.
 const MAX_TEXT_BYTES: usize = 4096;
@@ -31,14 +30,8 @@ pub(crate) enum OnError {
 pub(crate) struct Audit {
     file: Mutex<Appended>,
     on_error: OnError,
-}
-
-struct Appended {
-    file: File,
-    /// The last line was written in part, as far as the disk went.
-    is_torn: bool,
     /// That lines are lost was told.
-    is_told: bool,
+    is_told: AtomicBool,
 }
 
 /// One call. Its outcome is an error's code, or `ok`.
@@ -54,59 +47,23 @@ pub(crate) struct Record<'a> {
 }
 
 impl Audit {
-    /// The file is made where it is missing, and never cut short.
     pub(crate) fn open(path: &Path, on_error: OnError) -> io::Result<Self> {
-        #[expect(clippy::disallowed_methods, reason = "named by whoever starts the command, never by a request")]
-        let file = File::options().append(true).create(true).mode(MODE).open(path)?;
-        let is_torn = file.metadata()?.is_file() && ends_torn(path);
-        Ok(Self { file: Mutex::new(Appended { file, is_torn, is_told: false }), on_error })
+        Ok(Self { file: Mutex::new(Appended::open(path)?), on_error, is_told: AtomicBool::new(false) })
     }
 
     /// Fails only where an unrecorded read must not be answered.
     pub(crate) fn record(&self, record: &Record<'_>) -> io::Result<()> {
         let line = record.to_line();
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        match (file.append(&line), self.on_error) {
+        let appended = self.file.lock().unwrap_or_else(PoisonError::into_inner).append(&line);
+        match (appended, self.on_error) {
             (Err(error), OnError::Ignore) => {
-                if !std::mem::replace(&mut file.is_told, true) {
+                if !self.is_told.swap(true, Ordering::Relaxed) {
                     log(format_args!("audit: cannot write ({error}); reads go on, unrecorded"));
                 }
                 Ok(())
             }
-            (written, _) => written,
+            (appended, _) => appended,
         }
-    }
-}
-
-/// Whether a process before this one could write only a part of its last line. Not known, and no, where the file may not be read.
-fn ends_torn(path: &Path) -> bool {
-    #[expect(clippy::disallowed_methods, reason = "named by whoever starts the command, never by a request")]
-    let last = File::open(path).and_then(|mut file| {
-        file.seek(SeekFrom::End(-1))?;
-        let mut last = [0];
-        file.read_exact(&mut last)?;
-        Ok(last[0])
-    });
-    // An empty file has no last byte.
-    last.is_ok_and(|last| last != b'\n')
-}
-
-impl Appended {
-    /// In one write, so that lines of several processes stay whole. What there is of a torn line gets a line of its own.
-    fn append(&mut self, line: &str) -> io::Result<()> {
-        let bytes = if self.is_torn { format!("\n{line}\n") } else { format!("{line}\n") };
-        let written = loop {
-            match self.file.write(bytes.as_bytes()) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                written => break written?,
-            }
-        };
-        if written == bytes.len() {
-            self.is_torn = false;
-            return Ok(());
-        }
-        self.is_torn |= written > 0;
-        Err(io::Error::new(ErrorKind::WriteZero, "only a part of the line could be written"))
     }
 }
 

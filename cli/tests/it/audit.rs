@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -106,6 +106,22 @@ fn what_cannot_start_is_no_read_and_opens_no_door() {
         stderr(&["--audit", "no/audit"]),
         "error: cannot open no/audit: No such file or directory (os error 2)\n"
     );
+    fs::create_dir(directory.path().join("real")).unwrap();
+    for (link, target) in [("link", "elsewhere"), ("away", "real"), ("stderr", "/dev/stderr")] {
+        std::os::unix::fs::symlink(target, directory.path().join(link)).unwrap();
+    }
+    for (path, name) in [("link", "link"), ("away/audit", "away"), ("d/../away/audit", "away"), ("stderr", "stderr")] {
+        let told = format!("{name} is a symbolic link, and none is followed; name the file by its real path");
+        assert_eq!(stderr(&["--audit", path]), format!("error: cannot open {path}: {told}\n"));
+    }
+    assert!(!directory.path().join("elsewhere").exists() && !directory.path().join("real/audit").exists());
+    // Neither with a reader nor without one.
+    let fifo = directory.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let told = "error: cannot open fifo: it is not a regular file\n";
+    assert_eq!(stderr(&["--audit", "fifo"]), told);
+    let _reader = File::options().read(true).write(true).open(&fifo).unwrap();
+    assert_eq!(stderr(&["--audit", "fifo"]), told);
     assert!(stderr(&["--audit-errors", "ignore"]).starts_with("error: the following required arguments"));
     assert!(stderr(&["--audit", "audit", "--audit-errors", "maybe"]).starts_with("error: invalid value 'maybe'"));
     stderr(&["--audit", "audit", "--root", "nope"]);
@@ -290,12 +306,39 @@ fn reads_go_on_unrecorded_where_that_is_wanted() {
     assert_eq!(behind_sandbox_line(&output.get_output().stderr), told);
 }
 
+#[test]
+fn standard_error_takes_the_lines_too() {
+    let directory = directory(FILES);
+    let output = capread(&directory, &["read", "a.txt", "--audit", "/dev/stderr"]).assert().success();
+    assert_eq!(facts(&serde_json::from_slice(&output.get_output().stderr).unwrap()), whole(Value::Null));
+}
+
+/// Another process has the file open, and its disk is full in the middle of a line, between two lines of this one.
+#[test]
+fn a_line_that_another_process_tears_spoils_none_of_this_one() {
+    let directory = directory(FILES);
+    let mut child = spawn(&directory, &["jsonl", "--jobs", "1", "--audit", "audit"]);
+    let (mut input, mut answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let path = directory.path().join("audit");
+    let mut other = File::options().append(true).create(true).open(&path).unwrap();
+    for _ in 0..3 {
+        writeln!(input, "{}", FORMS[0]).unwrap();
+        answers.read_line(&mut String::new()).unwrap();
+        other.write_all(b"{\"time\":").unwrap();
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    let text = fs::read_to_string(&path).unwrap();
+    let whole_lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    assert_eq!(whole_lines.map(|line| facts(&line)).collect::<Vec<_>>(), [whole(1), whole(1), whole(1)], "{text}");
+}
+
 /// A disk that is full in the middle of a line: the reads fail from there on, and what follows when there is room again is whole.
 #[test]
 fn a_line_that_was_torn_spoils_no_other() {
     let directory = directory(FILES);
-    // A limit of 512 or 1024 bytes for the file, which is an error and no signal.
-    let script = r#"trap '' XFSZ; ulimit -f 1; exec "$0" jsonl --jobs 1 --audit audit"#;
+    // A limit of 512 or 1024 bytes for the file.
+    let script = r#"ulimit -f 1; exec "$0" jsonl --jobs 1 --audit audit"#;
     let mut child = Command::new("sh")
         .args(["-c", script])
         .arg(assert_cmd::cargo::cargo_bin("capread"))
