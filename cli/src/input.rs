@@ -21,13 +21,8 @@ impl<R: BufRead> LineReader<R> {
         Self { input, line: Vec::new() }
     }
 
-    /// `None` at the end of the input.
-    pub(crate) fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
-        self.next_line_seen(|_| {})
-    }
-
-    /// Shows all of a line that is too long, in parts, to `seen`.
-    pub(crate) fn next_line_seen(&mut self, mut seen: impl FnMut(&[u8])) -> io::Result<Option<Line<'_>>> {
+    /// `None` at the end of the input. Shows all of a line that is too long, in parts, to `seen`.
+    pub(crate) fn next_line(&mut self, mut seen: impl FnMut(&[u8])) -> io::Result<Option<Line<'_>>> {
         self.line.clear();
         // One byte over the bound, which may be the line break.
         let mut bounded = self.input.by_ref().take(MAX_LINE_BYTES + 1);
@@ -43,7 +38,7 @@ impl<R: BufRead> LineReader<R> {
             }
             Some(_) => {}
         }
-        Ok(Some(Line::Text(&self.line)))
+        Ok(Some(Line::Text(without_mark(&self.line))))
     }
 
     fn skip_line(&mut self, mut seen: impl FnMut(&[u8])) -> io::Result<()> {
@@ -64,6 +59,11 @@ impl<R: BufRead> LineReader<R> {
     }
 }
 
+/// Some programs put a byte order mark in front of the first line.
+fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,7 +74,7 @@ mod tests {
     fn lines(input: &[u8]) -> Vec<Option<String>> {
         let mut reader = LineReader::new(input);
         std::iter::from_fn(|| {
-            reader.next_line().unwrap().map(|line| match line {
+            reader.next_line(|_| {}).unwrap().map(|line| match line {
                 Line::Text(text) => Some(String::from_utf8(text.to_vec()).unwrap()),
                 Line::TooLong => None,
             })
@@ -96,9 +96,9 @@ mod tests {
         let input = format!("{long}\na\n");
         let mut reader = LineReader::new(io::BufReader::with_capacity(1000, input.as_bytes()));
         let mut seen = Vec::new();
-        assert!(matches!(reader.next_line_seen(|part| seen.extend_from_slice(part)), Ok(Some(Line::TooLong))));
+        assert!(matches!(reader.next_line(|part| seen.extend_from_slice(part)), Ok(Some(Line::TooLong))));
         assert!(seen == long.as_bytes());
-        assert!(matches!(reader.next_line(), Ok(Some(Line::Text(b"a")))));
+        assert!(matches!(reader.next_line(|_| {}), Ok(Some(Line::Text(b"a")))));
     }
 
     #[test]

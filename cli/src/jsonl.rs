@@ -11,26 +11,32 @@ use capread::{Message, ToolCall};
 
 use self::queue::Queue;
 use self::running::{Running, Ticket};
+use crate::budget::{Budget, Share};
 use crate::input::{Line, LineReader};
+use crate::outline::Outline;
 use crate::reads::{Call, Reads};
 use crate::{Failure, print};
 
-/// Most bytes of memory for calls that wait. Reading goes on beyond what is answered, so that a caller may send all its calls before
-/// it takes the first answer.
-const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// Most bytes of memory for calls that are not answered.
+const MAX_UNANSWERED_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a waiting call takes beside the bytes of its line: itself, its flag, and its place among the running ones.
+/// What a call takes beside the bytes of its line: itself, its flag, and its place among the running ones.
 const CALL_BYTES: usize = 512;
 
-/// A call, and its place among those that are not answered.
+/// How often an id is kept beside the call's own.
+const COPIES_OF_ID: usize = 2;
+
+/// A call, its place among those that are not answered, and its share of the memory for them.
 struct Job {
     call: ToolCall,
     ticket: Ticket,
+    _share: Share,
 }
 
 /// What the reading thread and the answering threads share.
 struct Shared<W> {
     reads: Reads,
+    budget: Arc<Budget>,
     queue: Queue<Job>,
     running: Running,
     output: Mutex<W>,
@@ -43,8 +49,8 @@ pub(crate) fn serve(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), Failure> {
-    let queue = Queue::new(MAX_WAITING_BYTES);
-    let shared = Arc::new(Shared { reads, queue, running: Running::default(), output: Mutex::new(output) });
+    let (budget, output) = (Budget::new(MAX_UNANSWERED_BYTES), Mutex::new(output));
+    let shared = Arc::new(Shared { reads, budget, queue: Queue::new(), running: Running::default(), output });
     let (withdrawn, to_answer) = mpsc::channel();
     let canceller = start(&shared, move |shared| shared.answer_all(to_answer.into_iter()))?;
     let first = start(&shared, Shared::answer_calls)?;
@@ -75,8 +81,9 @@ impl<W: Write> Shared<W> {
     fn read_calls(&self, input: impl Read, withdrawn: &mpsc::Sender<Job>) -> io::Result<()> {
         let mut lines = LineReader::new(BufReader::new(input));
         let result = loop {
-            match lines.next_line() {
-                Ok(Some(line)) => self.take(&line, withdrawn),
+            match next_message(&mut lines) {
+                Ok(Some((Message::Call(call), bytes))) => self.take(call, bytes),
+                Ok(Some((Message::Cancel { id }, _))) => self.cancel(&id, withdrawn),
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             }
@@ -85,24 +92,18 @@ impl<W: Write> Shared<W> {
         result
     }
 
-    fn take(&self, line: &Line<'_>, withdrawn: &mpsc::Sender<Job>) {
-        let (message, bytes) = match line {
-            Line::Text(text) if text.trim_ascii().is_empty() => return,
-            Line::Text(text) => (parse(text), text.len()),
-            Line::TooLong => (Message::Call(ToolCall::refused("a line must be at most 1 MiB")), 0),
-        };
-        match message {
-            Message::Call(call) => {
-                let ticket = self.running.start(call.id());
-                self.queue.push(Job { call, ticket }, bytes + CALL_BYTES);
-            }
-            Message::Cancel { id } => {
-                self.running.cancel(&id);
-                // Calls that still wait are answered at once, by a thread of their own: all others may be busy for long.
-                for job in self.queue.withdraw(|job| job.ticket.is_cancelled()) {
-                    // Fails only when nobody takes answers any more.
-                    let _ = withdrawn.send(job);
-                }
+    fn take(&self, call: ToolCall, bytes: usize) {
+        let share = self.budget.take(bytes + COPIES_OF_ID * call.id().map_or(0, str::len) + CALL_BYTES);
+        let ticket = self.running.start(call.id());
+        self.queue.push(Job { call, ticket, _share: share });
+    }
+
+    /// Calls that still wait are answered at once, by a thread of their own: all others may be busy for long.
+    fn cancel(&self, id: &str, withdrawn: &mpsc::Sender<Job>) {
+        if self.running.cancel(id) {
+            for job in self.queue.withdraw(|job| job.ticket.is_cancelled()) {
+                // Fails only when nobody takes answers any more.
+                let _ = withdrawn.send(job);
             }
         }
     }
@@ -112,7 +113,7 @@ impl<W: Write> Shared<W> {
     }
 
     fn answer_all(&self, jobs: impl Iterator<Item = Job>) -> io::Result<()> {
-        for Job { call, ticket } in jobs {
+        for Job { call, ticket, _share } in jobs {
             let (request, reply) = call.into_parts();
             let call = Call { id: reply.id(), tool: reply.name(), request };
             let answer = reply.answer(&self.reads.read(call, ticket.flag(), &|_| {}));
@@ -129,7 +130,32 @@ impl<W: Write> Shared<W> {
     }
 }
 
+/// And the bytes of its line. Blank lines are passed over.
+fn next_message(lines: &mut LineReader<BufReader<impl Read>>) -> io::Result<Option<(Message, usize)>> {
+    loop {
+        let mut outline = Outline::default();
+        return Ok(match lines.next_line(|part| outline.see(part))? {
+            Some(Line::Text(text)) if text.trim_ascii().is_empty() => continue,
+            Some(Line::Text(text)) => Some((parse(text), text.len())),
+            Some(Line::TooLong) => Some((refused(&outline, "a line must be at most 1 MiB"), 0)),
+            None => None,
+        });
+    }
+}
+
 fn parse(line: &[u8]) -> Message {
-    let refused = |error| Message::Call(ToolCall::refused(&format!("a tool call must be UTF-8: {error}")));
-    std::str::from_utf8(line).map_or_else(refused, Message::parse)
+    std::str::from_utf8(line).map_or_else(
+        |error| {
+            let mut outline = Outline::default();
+            outline.see(line);
+            refused(&outline, &format!("a tool call must be UTF-8: {error}"))
+        },
+        Message::parse,
+    )
+}
+
+/// With the id where the line seems to have one.
+fn refused(outline: &Outline, reason: &str) -> Message {
+    let id = outline.call_id().or_else(|| outline.id());
+    Message::Call(ToolCall::refused(id.map(str::to_owned), reason))
 }

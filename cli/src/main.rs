@@ -2,13 +2,16 @@
 
 mod args;
 mod audit;
+mod budget;
 mod input;
 mod jsonl;
 mod mcp;
+mod outline;
 mod print;
 mod progress;
 mod reads;
 mod sandbox;
+mod stdio;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -16,6 +19,7 @@ use std::process::ExitCode;
 
 use capread::{Definition, ReadRequest};
 use clap::Parser;
+use nix::sys::signal::{SigSet, Signal};
 
 use crate::args::{Announce, Args, Command, JsonlArgs, McpArgs, ReadArgs, SchemaArgs};
 use crate::reads::Call;
@@ -27,6 +31,7 @@ const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    block_file_size_signal();
     let outcome = match Args::parse().command {
         Command::Read(args) => read(&args),
         Command::Jsonl(args) => jsonl(&args),
@@ -43,6 +48,13 @@ fn main() -> ExitCode {
         Err(Failure::Session(error)) => report(&format!("error: {error}"), FAILED),
         Err(Failure::Output(error)) => report(&format!("error: cannot write the answer: {error}"), FAILED),
     }
+}
+
+/// Where a file may not grow (`ulimit -f`), writing to it is an error, and does not end the process. Before any thread starts: they
+/// inherit it.
+fn block_file_size_signal() {
+    // Fails for no signal that there is.
+    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
 }
 
 /// Why a command ended without doing its work.
@@ -92,8 +104,8 @@ fn read(args: &ReadArgs) -> Result<ExitCode, Failure> {
     });
     let code = if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) };
     match result {
-        result if args.json => print::json(&mut io::stdout().lock(), &capread::answer(&result), args.controls())?,
-        Ok(output) => print::text(&mut io::stdout().lock(), &output.window, args.controls())?,
+        result if args.json => print::json(&mut stdio::output(), &capread::answer(&result), args.controls())?,
+        Ok(output) => print::text(&mut stdio::output(), &output.window, args.controls())?,
         Err(error) => return Ok(report(&error.to_string(), FAILED)),
     }
     Ok(code)
@@ -103,7 +115,7 @@ fn jsonl(args: &JsonlArgs) -> Result<ExitCode, Failure> {
     // The machine's cores are counted before the sandbox hides the files that tell them.
     let jobs = args.jobs.count();
     let reads = args.tool.start(Announce::Everything)?;
-    jsonl::serve(reads, jobs, io::stdin(), io::stdout())?;
+    jsonl::serve(reads, jobs, stdio::input(), stdio::output())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -112,12 +124,12 @@ fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
     // As in `jsonl`.
     let options = mcp::Options { jobs: args.jobs.count(), answers };
     let reads = args.tool.start(Announce::Everything)?;
-    mcp::serve(reads, options, io::stdin(), io::stdout())?;
+    mcp::serve(reads, options, stdio::input(), stdio::output())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn schema(args: &SchemaArgs) -> Result<ExitCode, Failure> {
     let definition = Definition::new(&args.limits.limits()?);
-    print::pretty_json(&mut io::stdout().lock(), &definition.to_json(args.format.into()))?;
+    print::pretty_json(&mut stdio::output(), &definition.to_json(args.format.into()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -12,9 +12,7 @@
 //! calls nor a client that takes no answers makes memory grow. When all shares are back, everything is answered.
 
 mod answers;
-mod budget;
 mod message;
-mod outline;
 mod output;
 mod progress;
 mod reader;
@@ -35,7 +33,6 @@ use tokio::runtime;
 use tokio::sync::mpsc;
 
 pub(crate) use self::answers::Answers;
-use self::budget::Budget;
 use self::output::Output;
 use self::reader::Reader;
 use self::server::Server;
@@ -43,7 +40,11 @@ use self::transport::Lines;
 use self::unanswered::Unanswered;
 use self::workers::Workers;
 use crate::Failure;
+use crate::budget::Budget;
 use crate::reads::{Call, Reads};
+
+/// Most bytes of memory for what is read and not answered.
+const MAX_UNANSWERED_BYTES: usize = 128 * 1024 * 1024;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Options {
@@ -82,7 +83,7 @@ fn serve_reading(
     output: impl Write + Send + 'static,
 ) -> Result<(), Failure> {
     let workers = Workers::start(options.jobs).map_err(Failure::Threads)?;
-    let (budget, unanswered) = (Arc::new(Budget::default()), Arc::new(Unanswered::default()));
+    let (budget, unanswered) = (Budget::new(MAX_UNANSWERED_BYTES), Arc::new(Unanswered::default()));
     let (sender, messages) = mpsc::unbounded_channel();
     let reader = Reader { budget: Arc::clone(&budget), unanswered: Arc::clone(&unanswered), messages: sender };
     let reader = reader.start(input).map_err(Failure::Threads)?;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use capread::{Window, is_control};
+use memchr::memchr2;
 use serde_json::Value;
 
 /// What becomes of characters that could rewrite a terminal, or what is read on it.
@@ -50,21 +51,41 @@ pub(crate) fn json(out: &mut impl Write, value: &Value, controls: Controls) -> i
 fn escaped_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
-        if is_control(c) {
-            write!(shown, "\\u{:04x}", u32::from(c)).expect("a string takes all");
-        } else {
-            shown.push(c);
-        }
+        if is_control(c) { push_escape(&mut shown, c) } else { shown.push(c) }
     }
     shown
 }
 
-/// One line, such as of JSON, in one write: whoever reads it is woken once.
-pub(crate) fn line(out: &mut impl Write, mut line: String) -> io::Result<()> {
+fn push_escape(json: &mut String, c: char) {
+    write!(json, "\\u{:04x}", u32::from(c)).expect("a string takes all");
+}
+
+/// JSON on one line, in one write: whoever reads it is woken once.
+pub(crate) fn line(out: &mut impl Write, json: String) -> io::Result<()> {
+    let mut line = unbroken(json);
     line.push('\n');
     out.write_all(line.as_bytes())?;
     out.flush()
 }
+
+/// The same JSON without the line breaks of Unicode, at which some programs end a line: Node's `readline`, and Python's
+/// `splitlines`. Only strings can have them, and those of ASCII are escaped in JSON anyway.
+fn unbroken(json: String) -> String {
+    if memchr2(FIRST_BYTES[0], FIRST_BYTES[1], json.as_bytes()).is_none() {
+        return json;
+    }
+    let mut line = String::with_capacity(json.len());
+    for c in json.chars() {
+        if LINE_BREAKS.contains(&c) { push_escape(&mut line, c) } else { line.push(c) }
+    }
+    line
+}
+
+/// Next line, line separator, paragraph separator.
+const LINE_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+
+/// With which those start in UTF-8.
+const FIRST_BYTES: [u8; 2] = [0xC2, 0xE2];
 
 pub(crate) fn pretty_json(out: &mut impl Write, value: &Value) -> io::Result<()> {
     writeln!(out, "{value:#}")?;
@@ -91,5 +112,23 @@ mod tests {
         let shown = escaped_json(&value.to_string());
         assert!(!shown.contains(is_control), "{shown}");
         assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+    }
+
+    #[test]
+    fn an_unbroken_line_says_the_same() {
+        for text in ["a\u{85}b\u{2028}c\u{2029}", "é 中 → \u{2027}\u{202a}", "\n\r\u{b}\u{c}\u{1c}"] {
+            let value = serde_json::json!({ text: [text] });
+            let mut line = Vec::new();
+            super::line(&mut line, value.to_string()).unwrap();
+            let line = String::from_utf8(line).unwrap();
+            let breaks = |c: char| LINE_BREAKS.contains(&c) || matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}');
+            assert_eq!(line.find(breaks), Some(line.len() - 1), "{line}");
+            assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn every_line_break_is_looked_for() {
+        assert!(LINE_BREAKS.iter().all(|c| FIRST_BYTES.contains(&c.to_string().as_bytes()[0])));
     }
 }

@@ -7,9 +7,11 @@
 #[path = "../../cli/src"]
 mod command {
     pub(crate) mod audit;
+    pub(crate) mod budget;
     pub(crate) mod input;
     pub(crate) mod jsonl;
     pub(crate) mod mcp;
+    pub(crate) mod outline;
     pub(crate) mod print;
     pub(crate) mod reads;
 }
@@ -20,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use capread_fuzz::frames::{check_jsonl, check_mcp, tool};
 use libfuzzer_sys::fuzz_target;
 
-use crate::command::{audit, input, jsonl, mcp, print, reads};
+use crate::command::{audit, budget, input, jsonl, mcp, outline, print, reads};
 
 /// What the command tells its operator is told to nobody.
 fn log(_: impl std::fmt::Display) {}

@@ -71,15 +71,16 @@ impl Message {
     pub fn parse(message: &str) -> Self {
         let fields: Fields<'_> = match serde_json::from_str(message) {
             Ok(fields) => fields,
-            Err(error) => return Self::Call(ToolCall::refused(&format!("a tool call must be a JSON object: {error}"))),
+            Err(error) => {
+                return Self::Call(ToolCall::refused(None, &format!("a tool call must be a JSON object: {error}")));
+            }
         };
         match fields.get("cancel").filter(|_| fields.len() == 1) {
             Some(id) => Self::Cancel { id: one_line(id) },
-            None => {
-                Self::Call(recognise(&fields).unwrap_or_else(|| {
-                    ToolCall::refused_as(any_id(&fields), "not a tool call in any of the known forms")
-                }))
-            }
+            None => Self::Call(
+                recognise(&fields)
+                    .unwrap_or_else(|| ToolCall::refused(any_id(&fields), "not a tool call in any of the known forms")),
+            ),
         }
     }
 }
@@ -137,13 +138,9 @@ impl ToolCall {
         Some(Self { reply: Reply { form, id, name }, request })
     }
 
-    /// A call in the plain form without an id, whose answer is an error with `reason`: for a message that is none.
+    /// A call in the plain form whose answer is an error with `reason`: for a message that is none. The id is JSON text.
     #[must_use]
-    pub fn refused(reason: &str) -> Self {
-        Self::refused_as(None, reason)
-    }
-
-    fn refused_as(id: Option<String>, reason: &str) -> Self {
+    pub fn refused(id: Option<String>, reason: &str) -> Self {
         Self { reply: Reply { form: Form::Plain, id, name: NAME.to_owned() }, request: Err(Error::invalid(reason)) }
     }
 

@@ -568,9 +568,11 @@ fn recognises_a_wish_to_cancel() {
 
 #[test]
 fn a_call_that_is_refused_says_why_in_the_plain_form() {
-    let mut expected = refusal("the line is too long");
-    expected["id"] = json!(null);
-    assert_eq!(answered(ToolCall::refused("the line is too long"), &notes().tool(), &NEVER), expected);
+    for (id, told) in [(None, json!(null)), (Some("\"x\"".to_owned()), json!("x"))] {
+        let mut expected = refusal("the line is too long");
+        expected["id"] = told;
+        assert_eq!(answered(ToolCall::refused(id, "the line is too long"), &notes().tool(), &NEVER), expected);
+    }
 }
 
 #[test]

@@ -49,9 +49,12 @@ impl Running {
         ticket
     }
 
-    pub(super) fn cancel(&self, id: &str) {
+    /// Whether there is one with this id.
+    pub(super) fn cancel(&self, id: &str) -> bool {
         let calls = self.calls();
-        calls.numbers.get(id).into_iter().flat_map(HashMap::values).for_each(set);
+        let flags = calls.numbers.get(id);
+        flags.into_iter().flat_map(HashMap::values).for_each(set);
+        flags.is_some()
     }
 
     pub(super) fn cancel_all(&self) {

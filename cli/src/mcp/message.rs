@@ -34,7 +34,7 @@ type Fields<'a> = BTreeMap<String, &'a RawValue>;
 impl Message {
     pub(super) fn parse(line: &[u8]) -> Self {
         let mut id = None;
-        match parse(without_mark(line), &mut id) {
+        match parse(line, &mut id) {
             Ok(message) => message,
             Err(error) => Self::refused(error, id),
         }
@@ -43,11 +43,6 @@ impl Message {
     pub(super) fn refused(error: ErrorData, id: Option<RequestId>) -> Self {
         Self::Refused(Box::new(ServerJsonRpcMessage::error(error, id)))
     }
-}
-
-/// Some programs put a byte order mark in front of the first line.
-fn without_mark(line: &[u8]) -> &[u8] {
-    line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
 }
 
 /// Gives the id as soon as it is known, so that whoever asked can be told of an error.

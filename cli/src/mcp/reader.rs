@@ -8,12 +8,12 @@ use rmcp::ErrorData;
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use tokio::sync::mpsc;
 
-use super::budget::{Budget, Share};
 use super::message::Message;
-use super::outline::Outline;
 use super::spawn;
 use super::unanswered::{Cancelled, Unanswered};
+use crate::budget::{Budget, Share};
 use crate::input::{Line, LineReader};
+use crate::outline::Outline;
 
 /// What an unanswered message takes beside the bytes of its line, most of it the SDK's task; measured.
 const MESSAGE_BYTES: usize = 8 * 1024;
@@ -75,13 +75,17 @@ fn twice(id: RequestId) -> Box<ServerJsonRpcMessage> {
 /// And how many bytes it takes.
 fn next_message(lines: &mut LineReader<BufReader<impl Read>>) -> io::Result<Option<(Message, usize)>> {
     let mut outline = Outline::default();
-    Ok(match lines.next_line_seen(|part| outline.see(part))? {
+    Ok(match lines.next_line(|part| outline.see(part))? {
         Some(Line::Text(text)) if text.trim_ascii().is_empty() => Some((Message::Passed, 0)),
         Some(Line::Text(text)) => Some((Message::parse(text), text.len())),
         Some(Line::TooLong) => {
             let error = ErrorData::invalid_request("Invalid request: a line must be at most 1 MiB", None);
-            Some((Message::refused(error, outline.id()), 0))
+            Some((Message::refused(error, request_id(&outline)), 0))
         }
         None => None,
     })
+}
+
+fn request_id(outline: &Outline) -> Option<RequestId> {
+    serde_json::from_str(outline.id().filter(|_| outline.has_method())?).ok()
 }

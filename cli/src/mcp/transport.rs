@@ -9,10 +9,10 @@ use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpc
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 
-use super::budget::Budget;
 use super::output::Output;
 use super::reader::Received;
 use super::unanswered::Unanswered;
+use crate::budget::Budget;
 
 /// Ends only when all that was read is answered: the SDK would wait for that no longer than five seconds.
 pub(super) struct Lines<W> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::budget::Share;
+use crate::budget::Share;
 
 #[derive(Default)]
 pub(super) struct Unanswered {

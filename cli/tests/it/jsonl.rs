@@ -167,9 +167,84 @@ fn refuses_a_line_over_1_mib_and_goes_on() {
     let answers =
         in_order(format!("{long}{{\"id\":2,\"name\":\"read\",\"arguments\":{{\"path\":\"a.txt\"}}}}\n").as_bytes());
     assert_eq!(answers.len(), 2);
-    assert_eq!((&answers[0]["id"], code(&answers[0])), (&Value::Null, "invalid_argument"));
+    assert_eq!((&answers[0]["id"], code(&answers[0])), (&json!(1), "invalid_argument"));
     assert_eq!(answers[0]["content"][0]["text"], "a line must be at most 1 MiB");
     assert_eq!((&answers[1]["id"], code(&answers[1])), (&json!(2), "none"));
+}
+
+#[test]
+fn what_is_no_call_is_refused_with_the_id_that_it_seems_to_have() {
+    let path = format!(r#""path": "{}""#, "x".repeat(2 * 1024 * 1024));
+    let long = |id: &str| format!(r#"{{{id}"name": "read", "arguments": {{{path}}}}}"#).into_bytes();
+    let lines = [
+        long(""),
+        long(r#""id": {"a": 1}, "#),
+        long(r#""id": "x", "#),
+        long(r#""id": "fc_1", "call_id": "c", "#),
+        b"{\"id\": 5, \"name\": \"\xff\"}".to_vec(),
+    ];
+    let told: Vec<_> = in_order(&lines.join(&b'\n')).iter().map(|answer| answer["id"].clone()).collect();
+    assert_eq!(told, [json!(null), json!(null), json!("x"), json!("c"), json!(5)]);
+}
+
+#[test]
+fn takes_a_byte_order_mark_for_none() {
+    let input = "\u{feff}{\"id\":1,\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}\n\u{feff}\n";
+    let answers = in_order(input.as_bytes());
+    assert_eq!((answers.len(), &answers[0]["id"], code(&answers[0])), (1, &json!(1), "none"));
+}
+
+/// Some programs end a line where Unicode does.
+#[test]
+fn an_answer_is_one_line_for_every_program() {
+    let text = "a\u{2028}{\"id\":2}\u{2029}b\u{85}c\u{b}d\u{c}e\u{1c}f";
+    let directory = directory(&[("a.txt", format!("{text}\n").as_bytes())]);
+    let call = "{\"id\":\"\u{2028}\",\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}\n";
+    let output = capread(&directory, &["jsonl"]).write_stdin(call).assert().success();
+    let line = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let ends = |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    assert_eq!(line.find(ends), Some(line.len() - 1), "{line:?}");
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&answer["id"], &answer["content"][0]["text"]), (&json!("\u{2028}"), &json!(text)));
+}
+
+/// Of a process, in KiB.
+fn memory(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.split_ascii_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Nobody takes an answer, and each call is cancelled: what is not read any more stays in the pipe.
+#[test]
+fn cancelled_calls_whose_answers_nobody_takes_do_not_pile_up() {
+    let directory = directory(&[("a.txt", b"one\n")]);
+    let mut child = spawn(&directory, &["jsonl", "--jobs", "1"]);
+    let mut input = child.stdin.take().unwrap();
+    let id = "x".repeat(500_000);
+    let call = format!(
+        "{{\"id\":\"{id}\",\"name\":\"read\",\"arguments\":{{\"path\":\"a.txt\"}}}}\n{{\"cancel\":\"{id}\"}}\n"
+    );
+    let sent = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let sending = std::sync::Arc::clone(&sent);
+    let writer = std::thread::spawn(move || {
+        // Fails when the child is killed.
+        while input.write_all(call.as_bytes()).is_ok() {
+            sending.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    });
+    // Until no more is taken.
+    let (mut before, mut now) = (u64::MAX, 0);
+    while now != before {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        (before, now) = (now, sent.load(std::sync::atomic::Ordering::Relaxed));
+    }
+    let memory = memory(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    writer.join().unwrap();
+    assert!((20..200).contains(&now), "{now} calls");
+    assert!(memory < 128 * 1024, "{memory} KiB");
 }
 
 #[test]
@@ -325,5 +400,45 @@ fn answers_many_calls_of_one_id() {
 fn refuses_no_jobs_and_too_many() {
     for jobs in ["0", "-1", "1025", "99999", "many"] {
         capread(&directory(&[]), &["jsonl", &format!("--jobs={jobs}")]).assert().code(2).stdout("");
+    }
+}
+
+/// Who shares the pipes with the command may have made them non-blocking, which the command can neither prevent nor undo.
+#[test]
+fn waits_on_pipes_that_do_not_block() {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    const CALLS: usize = 200;
+    let directory = directory(&[("a.txt", &b"text text text\n".repeat(3000))]);
+    for arguments in [&["jsonl"][..], &["mcp", "--root", "."]] {
+        let (stdin, mut input) = std::io::pipe().unwrap();
+        let (output, stdout) = std::io::pipe().unwrap();
+        for end in [std::os::fd::AsFd::as_fd(&stdin), std::os::fd::AsFd::as_fd(&stdout)] {
+            fcntl_setfl(end, fcntl_getfl(end).unwrap() | OFlags::NONBLOCK).unwrap();
+        }
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("capread"));
+        command.args(arguments).current_dir(&directory).stdin(stdin).stdout(stdout);
+        let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+        drop(command);
+        // It waits for the first call.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+        for id in 0..CALLS {
+            let line = if arguments[0] == "jsonl" {
+                format!(r#"{{"id":{id},"name":"read","arguments":{{"path":"a.txt"}}}}"#)
+            } else {
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"read","arguments":{{"path":"a.txt"}},"_meta":{meta}}}}}"#
+                )
+            };
+            writeln!(input, "{line}").unwrap();
+        }
+        drop(input);
+        // Until the pipe is full.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let answers: Vec<Value> =
+            BufReader::new(output).lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+        assert!(child.wait().unwrap().success());
+        assert_eq!(answers.len(), CALLS);
+        assert!(answers.iter().all(|answer| answer.to_string().contains("text text text")));
     }
 }

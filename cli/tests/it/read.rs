@@ -169,6 +169,18 @@ fn denies_what_patterns_match_from_arguments_and_files() {
     prints(files, &["read", "a/f", "--deny", ".env", "--deny-from", "deny.txt"], "IN\n");
 }
 
+/// The file may come with what is read: a `.gitignore` that somebody else wrote.
+#[test]
+fn a_file_of_patterns_excepts_nothing_from_what_is_denied_by_argument() {
+    let files: &[(&str, &[u8])] =
+        &[(".env", b"OUT\n"), ("a.key", b"IN\n"), ("deny.txt", b"*.key\n!*.key\n!.env\n!*\n")];
+    let [deny, from] = [["--deny", ".env"], ["--deny-from", "deny.txt"]];
+    for options in [[deny, from].concat(), [from, deny].concat()] {
+        fails(1, files, &[&["read", ".env"], &options[..]].concat(), "Path is denied by policy: .env");
+        prints(files, &[&["read", "a.key"], &options[..]].concat(), "IN\n");
+    }
+}
+
 #[test]
 fn a_policy_that_cannot_be_had_is_an_error_at_start() {
     let directory = directory(&[("f", b"a\n")]);
@@ -183,6 +195,13 @@ fn a_policy_that_cannot_be_had_is_an_error_at_start() {
         told.starts_with("error: deny pattern ./.env does not parse: no path has a component '.' or '..'"),
         "{told}"
     );
+    for pattern in ["", "  ", "#x", "#*#"] {
+        let told = format!("error: --deny '{pattern}' denies nothing (a name that starts with # is \\#)\n");
+        assert_eq!(stderr(&["read", "f", "--deny", pattern]), told);
+    }
+    std::fs::write(directory.path().join("old"), ".env\r*.pem\r").unwrap();
+    let told = stderr(&["read", "f", "--deny-from", "old"]);
+    assert_eq!(told, "error: deny pattern .env\\r*.pem\\r does not parse: it has a line break in it\n");
     let told = stderr(&["jsonl", "--deny-from", "nope"]);
     assert!(told.starts_with("error: cannot read nope: "), "{told}");
 }
@@ -279,4 +298,22 @@ fn a_closed_pipe_is_success() {
     let mut child = spawn(&directory, &["read", "f", "--max-bytes", "1MiB"]);
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());
+}
+
+/// As a shell that limits the size of files has it, and without asking not to be killed.
+#[test]
+fn an_output_that_may_not_grow_is_an_error() {
+    let directory = directory(&[("f", &b"text\n".repeat(1000))]);
+    let script = r#"ulimit -f 1; exec "$0" read f >out"#;
+    let output = std::process::Command::new("sh")
+        .args(["-c", script])
+        .arg(assert_cmd::cargo::cargo_bin("capread"))
+        .current_dir(&directory)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        (output.status.code(), stderr.as_str()),
+        (Some(1), "error: cannot write the answer: File too large (os error 27)\n")
+    );
 }

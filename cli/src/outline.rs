@@ -1,33 +1,43 @@
-//! Of a line that is too long to keep: whose request it is.
+//! Of a line that is too long to keep: which call it is.
 
-use rmcp::model::RequestId;
+use serde_json::value::RawValue;
 
 /// Longest text of a key or an id, in bytes, that is looked at.
 const MAX_TOKEN_BYTES: usize = 1024;
 
 /// The outermost object of a line, seen byte by byte. What is no JSON gives an outline too, but hardly an id.
 #[derive(Default)]
-pub(super) struct Outline {
+pub(crate) struct Outline {
     depth: u64,
     in_string: bool,
     is_escaped: bool,
     /// The text since the last comma or colon of the outermost object, without what is nested in it.
     token: Vec<u8>,
     key: Vec<u8>,
-    id: Option<RequestId>,
+    id: Option<Vec<u8>>,
+    call_id: Option<Vec<u8>>,
     has_method: bool,
 }
 
 impl Outline {
-    pub(super) fn see(&mut self, bytes: &[u8]) {
+    pub(crate) fn see(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.step(*byte);
         }
     }
 
-    /// The id, where the line is a request.
-    pub(super) fn id(self) -> Option<RequestId> {
-        self.id.filter(|_| self.has_method)
+    /// JSON text of the field `id`, where its value is none that holds others.
+    pub(crate) fn id(&self) -> Option<&str> {
+        text(self.id.as_deref())
+    }
+
+    /// The same of `call_id`, which a call has beside an `id` that is another's.
+    pub(crate) fn call_id(&self) -> Option<&str> {
+        text(self.call_id.as_deref())
+    }
+
+    pub(crate) fn has_method(&self) -> bool {
+        self.has_method
     }
 
     fn step(&mut self, byte: u8) {
@@ -64,14 +74,19 @@ impl Outline {
         if self.depth != 1 {
             return;
         }
-        match self.key.as_slice() {
-            br#""id""# if self.token.len() <= MAX_TOKEN_BYTES => self.id = serde_json::from_slice(&self.token).ok(),
+        let token = std::mem::take(&mut self.token);
+        match std::mem::take(&mut self.key).as_slice() {
+            br#""id""# => self.id = Some(token),
+            br#""call_id""# => self.call_id = Some(token),
             br#""method""# => self.has_method = true,
             _ => {}
         }
-        self.token.clear();
-        self.key.clear();
     }
+}
+
+fn text(token: Option<&[u8]>) -> Option<&str> {
+    let token = token.filter(|token| token.len() <= MAX_TOKEN_BYTES)?;
+    serde_json::from_slice::<&RawValue>(token).ok().map(RawValue::get)
 }
 
 #[cfg(test)]
@@ -81,28 +96,32 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::first(
-        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read"}}"#,
-        Some(RequestId::Number(7))
-    )]
-    #[case::last(
-        r#"{"method":"tools/call","params":{"id":1,"a":[{"id":2}]},"jsonrpc":"2.0","id": 7 }"#,
-        Some(RequestId::Number(7))
-    )]
-    #[case::text(r#"{"method":"x","id":"a\",\"id\":1"}"#, Some(RequestId::String("a\",\"id\":1".into())))]
-    #[case::escaped(r#"{"method":"\\","params":{"x":"\"}\\"},"id":3}"#, Some(RequestId::Number(3)))]
-    #[case::no_request(r#"{"id":7,"result":{}}"#, None)]
-    #[case::notification(r#"{"method":"notifications/cancelled","params":{"requestId":7,"id":7}}"#, None)]
+    #[case::first(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read"}}"#, Some("7"))]
+    #[case::last(r#"{"method":"tools/call","params":{"id":1,"a":[{"id":2}]},"jsonrpc":"2.0","id": 7 }"#, Some("7"))]
+    #[case::text(r#"{"method":"x","id":"a\",\"id\":1"}"#, Some(r#""a\",\"id\":1""#))]
+    #[case::escaped(r#"{"method":"\\","params":{"x":"\"}\\"},"id":3}"#, Some("3"))]
+    #[case::in_another(r#"{"method":"notifications/cancelled","params":{"requestId":7,"id":7}}"#, None)]
     #[case::batch(r#"[{"id":7,"method":"x"}]"#, None)]
     #[case::odd_id(r#"{"id":{"a":1},"method":"x"}"#, None)]
+    #[case::no_id(r#"{"id":seven,"method":"x"}"#, None)]
     #[case::garbage(r#"]]}},::"id""#, None)]
     #[case::cut_off(r#"{"method":"x","id":7"#, None)]
-    fn tells_the_id_of_a_request(#[case] line: &str, #[case] expected: Option<RequestId>) {
+    fn tells_the_id(#[case] line: &str, #[case] expected: Option<&str>) {
+        assert_eq!(outline(line).id(), expected);
+    }
+
+    #[test]
+    fn tells_what_else_a_call_is_known_by() {
+        let outline = outline(r#"{"type":"function_call","id":"fc_1","call_id":"c","arguments":"{\"method\":1}"}"#);
+        assert_eq!((outline.id(), outline.call_id(), outline.has_method()), (Some(r#""fc_1""#), Some(r#""c""#), false));
+    }
+
+    fn outline(line: &str) -> Outline {
         let mut outline = Outline::default();
         for part in line.as_bytes().chunks(3) {
             outline.see(part);
         }
-        assert_eq!(outline.id(), expected);
+        outline
     }
 
     #[test]
