@@ -16,7 +16,7 @@ use crate::{Result, mcp, stats};
 pub(crate) struct Round {
     /// The server's processor time per call.
     pub(crate) cpu: f64,
-    /// The time that passed per call: what of it came before an earlier call's answer is not counted again.
+    /// The time that passed in the whole round, by the number of calls.
     pub(crate) wall: f64,
     /// How long a call waited for its answer: half of them no longer than this, and 99 of a hundred.
     pub(crate) p50: f64,
