@@ -29,6 +29,11 @@ impl Took {
     }
 }
 
+/// For figures with a fraction.
+pub(crate) fn nanoseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e9
+}
+
 /// How many calls are timed together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Length {

@@ -14,12 +14,13 @@ mod scene;
 mod system;
 mod targets;
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
 
 use crate::corpus::{Corpus, Scale};
 use crate::measure::{self, Rounds, Samples, Turn};
-use crate::{Result, machine};
+use crate::options::Places;
+use crate::{Result, machine, mcp};
 use cases::Case;
 use scene::Scene;
 use system::Contender;
@@ -27,30 +28,23 @@ use system::Contender;
 /// Rounds before the first that counts.
 const WARM_UP_ROUNDS: usize = 1;
 
-/// Where file servers are installed; git looks past it.
-const SERVERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/servers");
-
 /// What is measured, and where it goes.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Options {
     /// How often each system has its turn
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Part of the full sizes that the files have; the targets are meant for 1
+    /// Part of the full sizes that the files have; the targets are meant for 1, which takes 1.3 GiB
     #[arg(long, value_name = "X", default_value = "1", value_parser = scale)]
     scale: Scale,
     /// Only the cases whose name has this in it
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     only: String,
-    /// Where the files are made, and removed again; 1.3 GiB for a scale of 1
-    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
-    directory: PathBuf,
     /// Where file servers are installed, and found again
-    #[arg(long, value_name = "DIR", default_value = SERVERS, hide_default_value = true)]
+    #[arg(long, value_name = "DIR", default_value = mcp::SERVERS, hide_default_value = true)]
     servers: PathBuf,
-    /// Also writes everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    places: Places,
     /// Also draws the chart, as SVG
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
@@ -94,15 +88,13 @@ impl Results {
 /// Measures, prints, writes JSON, and draws.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let plan = Plan { rounds: usize::try_from(options.rounds)?, scale: options.scale };
-    let scene = Scene::new(Corpus::create(&options.directory, plan.scale)?, &options.servers)?;
+    let scene = Scene::new(Corpus::create(&options.places.directory, plan.scale)?, &options.servers)?;
     let machine = machine::describe(&scene.corpus.root);
     print_head(&scene, plan);
     let all = measure_all(&scene, plan, &options.only)?;
     let verdicts = targets::judge(&all);
     println!("{}", report::verdicts(&verdicts));
-    if let Some(path) = &options.json {
-        serde_json::to_writer_pretty(File::create(path)?, &report::json(&machine, plan, &scene, &all, &verdicts))?;
-    }
+    options.places.write(|| report::json(&machine, plan, &scene, &all, &verdicts))?;
     if let Some(path) = &options.chart {
         fs::write(path, figure::draw(&scene.corpus, &all).to_string())?;
     }
@@ -134,7 +126,7 @@ fn measure_case(name: &'static str, mut case: Case, plan: Plan) -> Result<Result
         .iter_mut()
         .try_for_each(|contender| contender.check().map_err(|wrong| format!("{name}, {wrong}")))?;
     let mut turns: Vec<Turn<'_>> = case.contenders.iter_mut().map(Contender::turn).collect();
-    let samples = measure::in_turn(&mut turns, Rounds { warm_up: WARM_UP_ROUNDS, counted: plan.rounds })?;
+    let samples = measure::samples(&mut turns, Rounds { warm_up: WARM_UP_ROUNDS, counted: plan.rounds })?;
     drop(turns);
     let rows = case.contenders.iter().zip(samples).map(|(contender, samples)| Row { system: contender.name, samples });
     Ok(Results { case: name, reference: case.reference, rows: rows.collect() })

@@ -8,7 +8,8 @@ use tempfile::TempDir;
 
 use crate::Result;
 
-const FILE: &str = "file.txt";
+/// The file at the root.
+pub(crate) const FILE: &str = "file.txt";
 const LINK: &str = "link";
 
 /// Size of the file, in bytes.

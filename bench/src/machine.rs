@@ -17,6 +17,15 @@ pub(crate) fn describe(root: &Path) -> Value {
     })
 }
 
+/// The same in a line, for people.
+pub(crate) fn line() -> String {
+    let system = rustix::system::uname();
+    let processors = std::thread::available_parallelism().map_or(0, usize::from);
+    let (release, architecture) = (system.release().to_string_lossy(), system.machine().to_string_lossy());
+    let kernel = release.split('-').next().unwrap_or_default();
+    format!("Linux {kernel}, {architecture}, {processors} cores, load {}", load().unwrap_or_default())
+}
+
 fn processor() -> Option<String> {
     let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let model = info.lines().find_map(|line| line.strip_prefix("model name"))?;

@@ -1,4 +1,5 @@
-//! A file server that speaks the Model Context Protocol on its pipes: installed from its registry, started, and called.
+//! Servers that speak the Model Context Protocol on their pipes, started and called; and a file server among them, installed from its
+//! registry.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,6 +14,15 @@ use crate::process::Program;
 const PACKAGE: &str = "@modelcontextprotocol/server-filesystem";
 const VERSION: &str = "2026.8.31";
 const SCRIPT: &str = "dist/index.js";
+
+/// What runs it.
+const NODE: &str = "node";
+
+/// Where file servers are installed; git looks past it.
+pub(crate) const SERVERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/servers");
+
+/// What reads a text file there.
+pub(crate) const READ_TEXT_FILE: &str = "read_text_file";
 
 /// The revision of the protocol that the client says it speaks.
 const PROTOCOL: &str = "2025-06-18";
@@ -29,9 +39,13 @@ pub(crate) fn install(directory: &Path) -> Result<Program> {
     if !script.exists() {
         npm_install(&prefix)?;
     }
-    let program = Program::new("node");
-    run(program.command().arg("--version"))?;
-    Ok(program.arg(script))
+    runtime()?;
+    Ok(Program::new(NODE).arg(script))
+}
+
+/// What runs the server, and its version.
+pub(crate) fn runtime() -> Result<String> {
+    Ok(format!("{NODE} {}", run(Command::new(NODE).arg("--version"))?.trim_start_matches('v')))
 }
 
 /// No script of any package runs.
@@ -39,22 +53,23 @@ fn npm_install(prefix: &Path) -> Result<()> {
     std::fs::create_dir_all(prefix)?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "--prefix"]).arg(prefix);
-    run(npm.arg(format!("{PACKAGE}@{VERSION}")))
+    run(npm.arg(format!("{PACKAGE}@{VERSION}"))).map(drop)
 }
 
-fn run(command: &mut Command) -> Result<()> {
+/// What the command prints.
+fn run(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8(output.stdout)?.trim().to_owned());
     }
     let message = String::from_utf8_lossy(&output.stderr);
     Err(format!("{program}: {}: {}", output.status, message.lines().next().unwrap_or_default()).into())
 }
 
-/// Starts the server, and comes to terms with it.
-pub(crate) fn start(server: &Program, allowed: &Path) -> Result<Pipe> {
-    let mut pipe = Pipe::start(&server.clone().arg(allowed))?;
+/// Starts a server, and comes to terms with it.
+pub(crate) fn start(server: &Program) -> Result<Pipe> {
+    let mut pipe = Pipe::start(server)?;
     let client = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
     let parameters = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client });
     pipe.send(&request(0, "initialize", &parameters))?;
@@ -75,9 +90,9 @@ fn wait_for(pipe: &mut Pipe, id: u64) -> Result<()> {
     }
 }
 
-/// The line that asks for a text file.
-pub(crate) fn read(arguments: &Value) -> String {
-    request(2, "tools/call", &json!({ "name": "read_text_file", "arguments": arguments }))
+/// The line that calls a tool.
+pub(crate) fn call(id: u64, tool: &str, arguments: &Value) -> String {
+    request(id, "tools/call", &json!({ "name": tool, "arguments": arguments }))
 }
 
 fn request(id: u64, method: &str, parameters: &Value) -> String {
@@ -87,9 +102,15 @@ fn request(id: u64, method: &str, parameters: &Value) -> String {
 /// The text of an answer.
 pub(crate) fn text(line: &str) -> Result<String> {
     let answer: Value = serde_json::from_str(line)?;
-    match answer["result"]["content"][0]["text"].as_str() {
-        Some(text) if answer["result"]["isError"] != true => Ok(text.to_owned()),
-        _ => Err(format!("no text: {line}").into()),
+    // `capread jsonl` answers with the result itself.
+    result_text(answer.get("result").unwrap_or(&answer))
+}
+
+/// The text of what a tool came to.
+pub(crate) fn result_text(result: &Value) -> Result<String> {
+    match result["content"][0]["text"].as_str() {
+        Some(text) if result["isError"] != true => Ok(text.to_owned()),
+        _ => Err(format!("no text: {result}").into()),
     }
 }
 
@@ -99,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_call_is_one_line() {
-        let line = read(&json!({ "path": "a\nb" }));
+        let line = call(2, READ_TEXT_FILE, &json!({ "path": "a\nb" }));
         assert_eq!(line.find('\n'), Some(line.len() - 1));
     }
 

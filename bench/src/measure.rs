@@ -4,8 +4,8 @@ use crate::Result;
 use crate::clock::{self, CpuClock, Length, Took};
 use crate::stats;
 
-/// One system's turn: it does its calls, and tells what one of them took.
-pub(crate) type Turn<'a> = Box<dyn FnMut() -> Result<Took> + 'a>;
+/// One system's turn: it does its calls, and tells what they came to: mostly what one of them took.
+pub(crate) type Turn<'a, T = Took> = Box<dyn FnMut() -> Result<T> + 'a>;
 
 /// One way to do the thing measured, in this process; what it returns is dropped within the time.
 pub(crate) struct System<T> {
@@ -18,6 +18,14 @@ impl<T> System<T> {
     pub(crate) fn turn(&self, calls: u32) -> Turn<'_> {
         Box::new(move || clock::time(CpuClock::THREAD, Length::Calls(calls), &self.call))
     }
+}
+
+/// How often everything is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) rounds: usize,
+    /// Of one system in one round, timed together.
+    pub(crate) calls: u32,
 }
 
 /// How often everybody has a turn.
@@ -43,25 +51,33 @@ impl Samples {
     pub(crate) fn wall_median(&self) -> f64 {
         stats::median(self.wall.iter().copied())
     }
+}
 
-    fn push(&mut self, took: Took) {
-        self.cpu.push(took.cpu.as_secs_f64() * 1e9);
-        self.wall.push(took.wall.as_secs_f64() * 1e9);
+impl FromIterator<Took> for Samples {
+    fn from_iter<I: IntoIterator<Item = Took>>(rounds: I) -> Self {
+        let times = rounds.into_iter().map(|took| (clock::nanoseconds(took.cpu), clock::nanoseconds(took.wall)));
+        let (cpu, wall) = times.unzip();
+        Self { cpu, wall }
     }
 }
 
 /// The samples of each system, in the order of `turns`.
-pub(crate) fn in_turn(turns: &mut [Turn<'_>], rounds: Rounds) -> Result<Vec<Samples>> {
-    let mut samples = vec![Samples::default(); turns.len()];
+pub(crate) fn samples(turns: &mut [Turn<'_>], rounds: Rounds) -> Result<Vec<Samples>> {
+    Ok(in_turn(turns, rounds)?.into_iter().map(Samples::from_iter).collect())
+}
+
+/// What each system came to, round by round, in the order of `turns`.
+pub(crate) fn in_turn<T>(turns: &mut [Turn<'_, T>], rounds: Rounds) -> Result<Vec<Vec<T>>> {
+    let mut all: Vec<Vec<T>> = turns.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds.warm_up + rounds.counted {
         for index in order(turns.len(), round) {
-            let took = turns[index]()?;
+            let came_to = turns[index]()?;
             if round >= rounds.warm_up {
-                samples[index].push(took);
+                all[index].push(came_to);
             }
         }
     }
-    Ok(samples)
+    Ok(all)
 }
 
 /// Each round starts with another system, and every other one goes backwards: nobody always follows the same neighbour.
@@ -90,7 +106,7 @@ mod tests {
             turns += 1;
             clock::time(CpuClock::THREAD, Length::Calls(1), || Ok(()))
         });
-        let samples = in_turn(&mut [turn], Rounds { warm_up: 2, counted: 3 }).expect("samples");
-        assert_eq!((samples[0].cpu.len(), turns), (3, 5));
+        let rounds = in_turn(&mut [turn], Rounds { warm_up: 2, counted: 3 }).expect("rounds");
+        assert_eq!((rounds[0].len(), turns), (3, 5));
     }
 }

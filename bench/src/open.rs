@@ -4,11 +4,9 @@ mod report;
 mod systems;
 mod targets;
 
-use std::fs::File;
-use std::path::PathBuf;
-
 use crate::fixture::{self, Case, Tree};
-use crate::measure::{self, Rounds, Samples, Turn};
+use crate::measure::{self, Plan, Rounds, Samples, Turn};
+use crate::options::Places;
 use crate::{Result, machine};
 use systems::Done;
 
@@ -24,20 +22,8 @@ pub(crate) struct Options {
     /// Calls in one turn, timed together
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     calls: u32,
-    /// Where the tree is made, and removed again
-    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
-    directory: PathBuf,
-    /// Also writes everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-/// How often everything is done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    rounds: usize,
-    /// Calls of one system in one round, timed together.
-    calls: u32,
+    #[command(flatten)]
+    places: Places,
 }
 
 /// One system's samples for one case.
@@ -63,7 +49,7 @@ impl Results {
 /// Measures, prints, and writes JSON.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let plan = Plan { rounds: usize::try_from(options.rounds)?, calls: options.calls };
-    let tree = Tree::create(&options.directory)?;
+    let tree = Tree::create(&options.places.directory)?;
     let machine = machine::describe(&tree.root);
     println!("Per call; root {}, load {}\n", tree.root.display(), machine::load().unwrap_or_default());
     let mut all = Vec::new();
@@ -74,9 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let verdicts = targets::judge(&all);
     println!("{}", report::verdicts(&verdicts));
-    if let Some(path) = &options.json {
-        serde_json::to_writer_pretty(File::create(path)?, &report::json(&machine, plan, &all, &verdicts))?;
-    }
+    options.places.write(|| report::json(&machine, plan, &all, &verdicts))?;
     Ok(tree.remove()?)
 }
 
@@ -86,7 +70,7 @@ fn measure_case(tree: &Tree, case: Case, plan: Plan) -> Result<Results> {
         check(&(system.call)()?, tree).map_err(|wrong| format!("{}, {}: {wrong}", case.name, system.name))?;
     }
     let mut turns: Vec<Turn<'_>> = systems.iter().map(|system| system.turn(plan.calls)).collect();
-    let samples = measure::in_turn(&mut turns, Rounds { warm_up: WARM_UP_ROUNDS, counted: plan.rounds })?;
+    let samples = measure::samples(&mut turns, Rounds { warm_up: WARM_UP_ROUNDS, counted: plan.rounds })?;
     let rows = systems.iter().zip(samples).map(|(system, samples)| Row { system: system.name, samples });
     Ok(Results { case, rows: rows.collect() })
 }

@@ -2,10 +2,14 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Duration;
 
 use crate::Result;
-use crate::clock::CpuClock;
+use crate::clock::{CpuClock, Length};
 use crate::process::Program;
+
+/// What a child that is kept does before it is timed: those that compile while they run get as fast as they can.
+pub(crate) const WARM_UP: Length = Length::AtLeast(Duration::from_secs(1));
 
 /// Ended when dropped.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! A table for the terminal.
+//! A table, for the terminal or as Markdown.
 
 use std::fmt;
 
@@ -11,6 +11,15 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.into());
+    }
+
+    /// As Markdown; the first row is the head.
+    pub(crate) fn markdown(&self) -> String {
+        let mut lines: Vec<_> = self.rows.iter().map(|cells| format!("| {} |\n", cells.join(" | "))).collect();
+        if let Some(head) = self.rows.first() {
+            lines.insert(1, format!("|{}\n", "---|".repeat(head.len())));
+        }
+        lines.concat()
     }
 
     fn width(&self, column: usize) -> usize {
@@ -28,5 +37,28 @@ impl fmt::Display for Table {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::default();
+        table.row(["system", "time"].map(str::to_owned));
+        table.row(["one", "12 µs"].map(str::to_owned));
+        table
+    }
+
+    #[test]
+    fn aligns_columns() {
+        assert_eq!(table().to_string(), "system   time\none     12 µs\n");
+    }
+
+    #[test]
+    fn writes_markdown() {
+        assert_eq!(table().markdown(), "| system | time |\n|---|---|\n| one | 12 µs |\n");
+        assert_eq!(Table::default().markdown(), "");
     }
 }

@@ -36,6 +36,16 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{} {name}", number(bytes as f64 / unit))
 }
 
+/// Whether a target was met, where it was measured.
+pub(crate) fn verdict(passed: Option<bool>) -> String {
+    let word = match passed {
+        Some(true) => "pass",
+        Some(false) => "FAIL",
+        None => "",
+    };
+    word.to_owned()
+}
+
 /// With a comma between each three digits.
 pub(crate) fn count(count: u64) -> String {
     let digits = count.to_string();

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::clock::{self, Length, Took};
 use crate::pipe::Pipe;
 use crate::process::Program;
+use crate::{Result, jsonl, mcp};
 
 use super::answer::Answer;
 use super::system::System;
@@ -22,30 +22,15 @@ pub(crate) fn read_tail(capread: &Path, root: &Path, path: &Path, lines: u64) ->
     Program::new(capread).arg("read").arg("--root").arg(root).arg("--tail").arg(lines.to_string()).arg(path)
 }
 
-/// `capread jsonl`.
-pub(crate) fn jsonl(capread: &Path, root: &Path) -> Program {
-    Program::new(capread).arg("jsonl").arg("--root").arg(root)
-}
-
 /// A call from line `first`, with its line break.
 pub(crate) fn call(path: &Path, first: u64) -> String {
-    call_with(&json!({ "path": path.to_string_lossy(), "offset": first }))
-}
-
-/// A call with these arguments, with its line break.
-pub(crate) fn call_with(arguments: &Value) -> String {
-    format!("{}\n", json!({ "id": 1, "name": "read", "arguments": arguments }))
+    jsonl::call(1, &json!({ "path": path.to_string_lossy(), "offset": first }))
 }
 
 /// What `capread jsonl` answers.
 pub(crate) fn answer(line: &str) -> Result<Answer> {
     let answer: Value = serde_json::from_str(line)?;
-    match answer["content"][0]["text"].as_str() {
-        Some(text) if answer["isError"] == false => {
-            Ok(Answer::Window { text: text.to_owned(), total: answer["structuredContent"]["totalLines"].as_u64() })
-        }
-        _ => Err(format!("no text: {line}").into()),
-    }
+    Ok(Answer::Window { text: mcp::result_text(&answer)?, total: answer["structuredContent"]["totalLines"].as_u64() })
 }
 
 /// A new `capread jsonl` in each turn, that is asked for a whole file, window by window, each from where the one before it says. Its

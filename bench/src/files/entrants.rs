@@ -18,7 +18,7 @@ use crate::corpus::TextFile;
 use crate::corpus::excerpt::{self, Excerpt};
 use crate::pipe::Pipe;
 use crate::process::{Pipeline, Program};
-use crate::{Result, mcp};
+use crate::{Result, jsonl, mcp};
 
 pub(crate) const LIBRARY: &str = "capread, library";
 pub(crate) const LIBRARY_FIRST: &str = "capread, library: first window";
@@ -140,7 +140,7 @@ impl<'a> Entrants<'a> {
     }
 
     fn serve(&self) -> Program {
-        command::jsonl(&self.scene.capread, self.root())
+        jsonl::program(&self.scene.capread, self.root())
     }
 
     /// The server on its pipes, where it could be installed, asked for the whole file.
@@ -160,7 +160,8 @@ impl<'a> Entrants<'a> {
 
     fn served(&self, name: &'static str, arguments: &Value) -> Result<Option<Contender>> {
         let Some(server) = &self.scene.server else { return Ok(None) };
-        let (pipe, requests) = (mcp::start(server, self.root())?, vec![mcp::read(arguments)]);
+        let pipe = mcp::start(&server.clone().arg(self.root()))?;
+        let requests = vec![mcp::call(2, mcp::READ_TEXT_FILE, arguments)];
         Ok(Some(self.enter(name, piped(TURN, pipe, requests, others::served))))
     }
 

@@ -14,9 +14,9 @@ use super::others::printed;
 use super::scene::Scene;
 use super::system::{Contender, System, in_process, piped, whole};
 use super::{command, library, others};
-use crate::Result;
 use crate::corpus::excerpt::{Excerpt, MAX_BYTES};
 use crate::pipe::Pipe;
+use crate::{Result, jsonl};
 
 /// One part of the line, and who can read it.
 struct Part<'a> {
@@ -97,8 +97,8 @@ impl<'a> Part<'a> {
         let Some(column) = COLUMN else { return Ok(None) };
         let mut arguments = json!({ "path": self.path().to_string_lossy(), "offset": 1 });
         arguments[column.field] = self.start.into();
-        let pipe = Pipe::start(&command::jsonl(&self.scene.capread, self.root()))?;
-        let requests = vec![command::call_with(&arguments)];
+        let pipe = Pipe::start(&jsonl::program(&self.scene.capread, self.root()))?;
+        let requests = vec![jsonl::call(1, &arguments)];
         Ok(Some(self.enter(JSONL, piped(TURN, pipe, requests, command::answer))))
     }
 

@@ -15,7 +15,7 @@ use super::{command, library, others};
 use crate::clock::Length;
 use crate::corpus::excerpt;
 use crate::pipe::Pipe;
-use crate::{Result, mcp};
+use crate::{Result, jsonl, mcp};
 
 pub(crate) fn case(scene: &Scene) -> Result<Case> {
     let contenders =
@@ -39,16 +39,18 @@ fn library(scene: &Scene) -> Result<Contender> {
 }
 
 fn jsonl(scene: &Scene) -> Result<Contender> {
-    let pipe = Pipe::start(&command::jsonl(&scene.capread, &scene.corpus.root))?;
+    let pipe = Pipe::start(&jsonl::program(&scene.capread, &scene.corpus.root))?;
     let requests = paths(scene).iter().map(|path| command::call(path, 1)).collect();
     enter(scene, JSONL, piped(all(scene)?, pipe, requests, command::answer))
 }
 
 fn mcp(scene: &Scene) -> Result<Option<Contender>> {
     let (Some(server), root) = (&scene.server, &scene.corpus.root) else { return Ok(None) };
-    let request = |path: &PathBuf| mcp::read(&json!({ "path": root.join(path).to_string_lossy() }));
+    let request =
+        |path: &PathBuf| mcp::call(2, mcp::READ_TEXT_FILE, &json!({ "path": root.join(path).to_string_lossy() }));
     let requests = paths(scene).iter().map(request).collect();
-    enter(scene, MCP, piped(all(scene)?, mcp::start(server, root)?, requests, others::served)).map(Some)
+    let pipe = mcp::start(&server.clone().arg(root))?;
+    enter(scene, MCP, piped(all(scene)?, pipe, requests, others::served)).map(Some)
 }
 
 /// One path in each call.

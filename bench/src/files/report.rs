@@ -57,21 +57,13 @@ fn cells(verdict: &Verdict) -> [String; 4] {
     let target = &verdict.target;
     let wall = if target.clock == Clock::Wall { ", wall" } else { "" };
     let found = verdict.ratio.map_or("not measured".to_owned(), units::number);
-    [format!("    {} / {}{wall}", target.of, target.to), bound(target.bound), found, word(verdict).to_owned()]
+    [format!("    {} / {}{wall}", target.of, target.to), bound(target.bound), found, units::verdict(verdict.passed())]
 }
 
 fn bound(bound: Bound) -> String {
     match bound {
         Bound::AtMost(most) => format!("at most {} x", units::number(most)),
         Bound::Faster(least) => format!("at least {} x faster", units::number(least)),
-    }
-}
-
-fn word(verdict: &Verdict) -> &'static str {
-    match verdict.passed() {
-        Some(true) => "pass",
-        Some(false) => "FAIL",
-        None => "",
     }
 }
 

@@ -1,11 +1,9 @@
 //! The three kinds of systems: calls in this process, whole processes, and a child that is kept and asked on its pipes.
 
-use std::time::Duration;
-
 use crate::Result;
 use crate::clock::{self, CpuClock, Length, Took};
 use crate::measure::Turn;
-use crate::pipe::Pipe;
+use crate::pipe::{Pipe, WARM_UP};
 use crate::process::Pipeline;
 
 use super::answer::{Answer, Expected};
@@ -18,9 +16,6 @@ pub(crate) trait System {
     /// Does some calls, and tells what one took.
     fn turn(&mut self) -> Result<Took>;
 }
-
-/// What a child that is kept does before it is timed: those that compile while they run get as fast as they can.
-const WARM_UP: Length = Length::AtLeast(Duration::from_secs(1));
 
 /// Makes an answer of what a process writes.
 pub(crate) type Read = fn(&str) -> Result<Answer>;

@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use super::systems::{CAP_STD, CAP_STD_OPEN, CLASSIC, PLAIN_OPEN};
 use super::targets::Verdict;
-use super::{Plan, Results, Row};
-use crate::stats;
+use super::{Results, Row};
+use crate::measure::Plan;
 use crate::table::Table;
+use crate::{stats, units};
 
 pub(crate) fn table(results: &Results) -> Table {
     let mut table = Table::default();
@@ -45,8 +46,8 @@ pub(crate) fn verdicts(verdicts: &[Verdict]) -> Table {
     table.row(["Targets: ReadTool (Auto), CPU time", "at most", "found", ""].map(str::to_owned));
     for verdict in verdicts {
         let Verdict { case, to, most, ratio } = verdict;
-        let word = if verdict.passed() { "pass" } else { "FAIL" };
-        table.row([format!("  {case}: x {to}"), format!("{most:.2}"), format!("{ratio:.2}"), word.to_owned()]);
+        let word = units::verdict(Some(verdict.passed()));
+        table.row([format!("  {case}: x {to}"), format!("{most:.2}"), format!("{ratio:.2}"), word]);
     }
     table
 }

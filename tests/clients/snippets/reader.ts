@@ -1,25 +1,27 @@
 // Reads through `capread jsonl`: calls run side by side, and each answer finds its call by the id.
-// The same in TypeScript: the types are in the comments, which `tsc --checkJs` reads.
-import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
+import { spawn, type ChildProcessByStdio } from "node:child_process";
 import process from "node:process";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
 
-/**
- * @typedef {{ path: string, offset?: number, limit?: number, column?: number, tail?: number, if_version?: string }} Arguments
- * @typedef {{ id: number, content: { type: "text", text: string }[], structuredContent: any, isError: boolean }} Answer
- */
+type Arguments = { path: string; offset?: number; limit?: number; column?: number; tail?: number; if_version?: string };
+
+// More facts of a read, or of its error, are in docs/protocol.md.
+type Facts = { code?: string; totalLines?: number | null; nextOffset?: number | null; version?: string };
+
+type Answer = { id: number; content: { type: "text"; text: string }[]; structuredContent: Facts; isError: boolean };
+
+type Call = { resolve: (answer: Answer) => void; reject: (error: Error) => void };
 
 class Reader {
-  /** @type {Map<number, { resolve: (answer: Answer) => void, reject: (error: Error) => void }>} */
-  #waiting = new Map();
-  #process;
+  readonly ended: Promise<number | null>;
+  #process: ChildProcessByStdio<Writable, Readable, null>;
+  #waiting = new Map<number, Call>();
   #id = 0;
   #open = true;
 
-  /** @param {string} command @param {string[]} options */
-  constructor(command, options) {
+  constructor(command: string, options: string[]) {
     this.#process = spawn(command, options, { stdio: ["pipe", "pipe", "inherit"] });
-    /** @type {Promise<number | null>} */
     this.ended = new Promise((resolve, reject) => this.#process.once("error", reject).once("close", resolve));
     const end = () => {
       // What is not answered by now never is.
@@ -30,21 +32,17 @@ class Reader {
     this.ended.then(end, end);
     this.#process.stdin.on("error", () => {});
     createInterface({ input: this.#process.stdout, crlfDelay: Infinity }).on("line", (line) => {
-      /** @type {Answer} */
-      const answer = JSON.parse(line);
+      const answer: Answer = JSON.parse(line);
       this.#waiting.get(answer.id)?.resolve(answer);
       this.#waiting.delete(answer.id);
     });
   }
 
-  /**
-   * The answer, which is one of a cancelled read where the signal stopped it.
-   * @param {Arguments} args @param {AbortSignal} [signal] @returns {Promise<Answer>}
-   */
-  async read(args, signal) {
+  /** The answer, which is one of a cancelled read where the signal stopped it. */
+  async read(args: Arguments, signal?: AbortSignal): Promise<Answer> {
     if (!this.#open) throw new Error("capread has ended");
     const id = ++this.#id;
-    const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    const answer = new Promise<Answer>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
     this.#send({ id, name: "read", arguments: args });
     const cancel = () => this.#send({ cancel: id });
     if (signal?.aborted) cancel();
@@ -52,19 +50,18 @@ class Reader {
     return answer.finally(() => signal?.removeEventListener("abort", cancel));
   }
 
-  /** @param {object} message */
-  #send(message) {
+  #send(message: object) {
     this.#process.stdin.write(JSON.stringify(message) + "\n");
   }
 
   /** Ends when all is answered. */
-  close() {
+  close(): Promise<number | null> {
     this.#process.stdin.end();
     return this.ended;
   }
 }
 
-const [command, ...options] = process.argv.slice(2);
+const [command = "capread", ...options] = process.argv.slice(2);
 const reader = new Reader(command, options);
 // Several at once, in any order.
 const answers = await Promise.all(["a.txt", "missing", "../secret"].map((path) => reader.read({ path, limit: 1 })));
