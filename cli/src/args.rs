@@ -1,5 +1,7 @@
 //! The command line. An option that is not listed here does not exist: it is refused by its name.
 
+mod command;
+
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
@@ -8,8 +10,9 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use capread::{Format, Limits, LineNumbers, Policy, ReadTool, Resolver, Root, Roots, TextEncoding};
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args as ClapArgs, Parser, ValueEnum, value_parser};
 
+pub(crate) use self::command::Command;
 use crate::audit::{Audit, OnError};
 use crate::print::Controls;
 use crate::reads::Reads;
@@ -21,19 +24,6 @@ use crate::{Failure, log, sandbox};
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Read lines of a file
-    Read(ReadArgs),
-    /// Answer tool calls on standard input, one JSON object a line, with results on standard output
-    Jsonl(JsonlArgs),
-    /// Serve the tool to an agent or editor by the Model Context Protocol, on standard input and output
-    #[command(mut_arg("roots", |root| root.required(true).default_value(None)))]
-    Mcp(McpArgs),
-    /// Print the tool definition, ready to send to a model provider
-    Schema(SchemaArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -116,7 +106,7 @@ pub(crate) struct SchemaArgs {
     pub(crate) limits: LimitArgs,
 }
 
-/// What `read`, `jsonl` and `mcp` have in common.
+// What `read`, `jsonl` and `mcp` have in common. As documentation it would be told in their help.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ToolArgs {
     /// Directory that nothing outside of can be read; may be repeated, then relative paths belong to the first
