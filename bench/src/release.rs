@@ -12,10 +12,26 @@ const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
 
 /// Builds `capread`, and tells where it is.
 pub(crate) fn build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    build_with(&mut cargo())
+}
+
+/// The same with the C library linked statically, as the README has it for whoever starts it often. Needs that library's archive.
+pub(crate) fn build_static() -> Result<PathBuf> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let host = Command::new(rustc).args(["--print", "host-tuple"]).output()?.stdout;
+    let host = String::from_utf8(host)?;
+    // Named, so that build scripts and procedural macros are built without.
+    build_with(cargo().args(["--target", host.trim()]).env("RUSTFLAGS", "-C target-feature=+crt-static"))
+}
+
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["build", "--release", "--locked", "--package", "capread-cli", "--manifest-path", MANIFEST]);
-    let output = command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output()?;
+    command
+}
+
+fn build_with(cargo: &mut Command) -> Result<PathBuf> {
+    let output = cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err("cannot build the command".into());
     }

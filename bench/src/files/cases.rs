@@ -59,7 +59,7 @@ fn small_in_process(scene: &Scene) -> Result<Case> {
 
 fn small_process(scene: &Scene) -> Result<Case> {
     let on = Entrants::new(scene, &scene.corpus.small, 1)?;
-    Ok(case(SED, [on.sed(MAX_LINES), on.wc(), on.command()]))
+    Ok(case(SED, [on.sed(MAX_LINES), on.wc(), on.command()].into_iter().chain(on.command_static())))
 }
 
 fn small_pipes(scene: &Scene) -> Result<Case> {

@@ -1,6 +1,6 @@
 //! Those who read one window of one file, each in its own way.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cap_std::ambient_authority;
@@ -25,6 +25,7 @@ pub(crate) const LIBRARY_FIRST: &str = "capread, library: first window";
 pub(crate) const LIBRARY_NO_TOTAL: &str = "capread, library: no total";
 pub(crate) const LIBRARY_WINDOW: &str = "capread, library: window of an open file";
 pub(crate) const COMMAND: &str = "capread read";
+pub(crate) const COMMAND_STATIC: &str = "capread read, linked statically";
 pub(crate) const COMMAND_NO_TOTAL: &str = "capread read --no-total";
 pub(crate) const LIBRARY_TOO_LONG: &str = "capread, library: says that it is too long";
 pub(crate) const COMMAND_TAIL: &str = "capread read --tail n";
@@ -105,11 +106,16 @@ impl<'a> Entrants<'a> {
     }
 
     pub(crate) fn command(&self) -> Contender {
-        self.enter(COMMAND, whole(TURN, self.read(), printed))
+        self.enter(COMMAND, whole(TURN, self.read(&self.scene.capread), printed))
+    }
+
+    pub(crate) fn command_static(&self) -> Option<Contender> {
+        let capread = self.scene.capread_static.as_ref()?;
+        Some(self.enter(COMMAND_STATIC, whole(TURN, self.read(capread), printed)))
     }
 
     pub(crate) fn command_no_total(&self) -> Contender {
-        self.enter(COMMAND_NO_TOTAL, whole(TURN, self.read().arg("--no-total"), printed))
+        self.enter(COMMAND_NO_TOTAL, whole(TURN, self.read(&self.scene.capread).arg("--no-total"), printed))
     }
 
     /// As many of the last lines as the window has.
@@ -118,8 +124,8 @@ impl<'a> Entrants<'a> {
         self.enter(COMMAND_TAIL, whole(TURN, program, printed))
     }
 
-    fn read(&self) -> Program {
-        command::read(&self.scene.capread, self.root(), &self.file.path, self.window.first)
+    fn read(&self, capread: &Path) -> Program {
+        command::read(capread, self.root(), &self.file.path, self.window.first)
     }
 
     /// A child that is kept: the first answer, which is not timed, has it know the file.

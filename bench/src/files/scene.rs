@@ -13,6 +13,8 @@ pub(crate) struct Scene {
     pub(crate) corpus: Corpus,
     /// The command, as it is released.
     pub(crate) capread: PathBuf,
+    /// The same, linked statically, where it could be built.
+    pub(crate) capread_static: Option<PathBuf>,
     /// The file system server, where it could be installed.
     pub(crate) server: Option<Program>,
     /// Who takes part beside capread, and in which version.
@@ -25,7 +27,11 @@ impl Scene {
     /// Builds the command, and installs the server in `servers`.
     pub(crate) fn new(corpus: Corpus, servers: &Path) -> Result<Self> {
         let (capread, others) = (release::build()?, text_tools()?);
-        let mut scene = Self { corpus, capread, server: None, others, left_out: Vec::new() };
+        let mut scene = Self { corpus, capread, capread_static: None, server: None, others, left_out: Vec::new() };
+        match release::build_static() {
+            Ok(capread) => scene.capread_static = Some(capread),
+            Err(error) => scene.left_out.push(format!("capread, linked statically: {error}")),
+        }
         match mcp::install(servers) {
             Ok(server) => {
                 scene.server = Some(server);

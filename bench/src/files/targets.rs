@@ -3,8 +3,8 @@
 use super::Results;
 use super::cases::{LARGE_END, LARGE_FIRST, LARGE_MIDDLE, PAGES, SMALL_IN_PROCESS, SMALL_PIPES, SMALL_PROCESS};
 use super::entrants::{
-    CAP_STD, COMMAND, COMMAND_NO_TOTAL, JSONL, JSONL_FIRST, LIBRARY, LIBRARY_FIRST, LIBRARY_NO_TOTAL, LIBRARY_WINDOW,
-    MCP, MCP_HEAD, SED, WC,
+    CAP_STD, COMMAND, COMMAND_NO_TOTAL, COMMAND_STATIC, JSONL, JSONL_FIRST, LIBRARY, LIBRARY_FIRST, LIBRARY_NO_TOTAL,
+    LIBRARY_WINDOW, MCP, MCP_HEAD, SED, WC,
 };
 use crate::measure::Samples;
 use crate::stats;
@@ -42,9 +42,10 @@ pub(crate) struct Verdict {
     pub(crate) ratio: Option<f64>,
 }
 
-const TARGETS: [Target; 13] = [
+const TARGETS: [Target; 14] = [
     cpu(SMALL_IN_PROCESS, LIBRARY_WINDOW, CAP_STD, Bound::AtMost(0.95)),
     cpu(SMALL_PROCESS, COMMAND, SED, Bound::AtMost(1.2)),
+    cpu(SMALL_PROCESS, COMMAND_STATIC, SED, Bound::AtMost(1.2)),
     cpu(SMALL_PIPES, JSONL, MCP, Bound::Faster(25.0)),
     cpu(SMALL_PIPES, JSONL, MCP_HEAD, Bound::Faster(25.0)),
     cpu(LARGE_FIRST, COMMAND, WC, Bound::AtMost(1.05)),

@@ -111,8 +111,13 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a file of the test's own")]
     fn every_line_stands_alone_once_whatever_others_tear() {
+        assert!((0..100).any(|_| race()), "nothing was torn");
+    }
+
+    /// Whether a line was spoiled, and written again.
+    #[expect(clippy::disallowed_methods, reason = "a file of the test's own")]
+    fn race() -> bool {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lines");
         let done = AtomicBool::new(false);
@@ -126,7 +131,7 @@ mod tests {
                     thread::yield_now();
                 }
             });
-            let lines = (0..2000).map(|number| format!("line {number}"));
+            let lines = (0..500).map(|number| format!("line {number}"));
             let appended = lines.filter(|line| file.append(line).is_ok()).collect();
             done.store(true, Ordering::Relaxed);
             appended
@@ -134,8 +139,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: HashSet<&str> = text.lines().collect();
         let lost: Vec<_> = appended.iter().filter(|line| !lines.contains(line.as_str())).collect();
-        assert!(lost.is_empty() && appended.len() > 100, "{} of {}: {lost:?}", lost.len(), appended.len());
-        // That it raced: some lines were spoiled, and written again.
-        assert!(text.lines().any(|line| line.starts_with("torn") && line.contains("line")), "nothing was torn");
+        assert!(lost.is_empty(), "{} of {}: {lost:?}", lost.len(), appended.len());
+        !appended.is_empty() && text.lines().any(|line| line.starts_with("torn") && line.contains("line"))
     }
 }
