@@ -49,6 +49,7 @@
 //! # Features
 //!
 //! * `policy` (default): deny patterns in gitignore syntax.
+//! * `encodings` (default): encodings other than UTF-8 and UTF-16, by their labels or by a guess for each file.
 //! * `json` (default): tool calls and results as JSON, the tool definition, the forms of the model providers.
 //! * `tracing`: each call of a tool is one event of the crate `tracing`, with the target `capread` and the level `INFO`: `input`,
 //!   `resolved`, `outcome` (`ok` or the error's code), `start_line`, `end_line`, `bytes` of text, `duration_us`; never content. Ids that

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// | [`max_lines`](Self::max_lines) | 2000 | at least 1 |
 /// | [`max_bytes`](Self::max_bytes) | 51200 (50 KiB) | at least 1 |
 /// | [`max_scan_bytes`](Self::max_scan_bytes) | 16 GiB | at least 1 |
-/// | [`deadline`](Self::deadline) | none | any |
+/// | [`deadline`](Self::deadline) | none | any; with 0 every read fails |
 /// | [`no_total`](Self::no_total) | totals are counted | |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {

@@ -62,6 +62,9 @@ impl Root {
     /// capread uses it.
     ///
     /// Absolute paths and link targets count as inside when they start with `path` (made absolute) or with its real path.
+    ///
+    /// Fails as opening a directory does: [`NotFound`](crate::ErrorKind::NotFound) and the like, and
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) where there is something else.
     pub fn open_ambient(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let directory = sys::open_ambient_directory(path).map_err(|errno| open_error(path, errno))?;

@@ -58,7 +58,7 @@ pub struct ReadRequest {
     pub limit: Option<u64>,
     /// In the line `offset` alone: the byte of its text to start from, 1-based, to read a line in parts that is too long.
     pub column: Option<u64>,
-    /// Instead of `offset` and `limit`: so many lines at the end of the file, at least 1.
+    /// Instead of `offset`, `limit` and `column`: so many lines at the end of the file, at least 1.
     pub tail: Option<u64>,
     /// The [`Version`] of an earlier result, as its `Display` writes it: the read fails when the file is another one now.
     pub if_version: Option<String>,

@@ -5,7 +5,7 @@ mod command;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) column: Option<u64>,
 
-    /// The last N lines, instead of --offset and --limit
+    /// The last N lines, instead of --offset, --limit and --column
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) tail: Option<u64>,
 
@@ -113,7 +113,7 @@ pub(crate) struct ToolArgs {
     #[arg(long = "root", value_name = "DIR", default_value = ".")]
     roots: Vec<PathBuf>,
 
-    /// Pattern, in gitignore syntax, of what may not be read; may be repeated
+    /// Pattern, in gitignore syntax, of what may not be read; may be repeated. A leading / is the top of each root
     #[arg(long, value_name = "GLOB")]
     deny: Vec<String>,
 
@@ -283,12 +283,32 @@ impl ToolArgs {
 
     /// What is given here stands, whatever a file excepts: it may be the `.gitignore` of the very files that are read.
     fn policy(&self) -> Result<Policy, Failure> {
-        if let Some(pattern) = self.deny.iter().find(|pattern| pattern.trim().is_empty() || pattern.starts_with('#')) {
-            return Err(Failure::Usage(format!(
-                "--deny '{pattern}' denies nothing (a name that starts with # is \\#)"
-            )));
+        for pattern in &self.deny {
+            if let Some(reason) = self.denies_nothing(pattern) {
+                return Err(Failure::Usage(format!("--deny '{pattern}' denies nothing: {reason}")));
+            }
         }
-        Ok(Policy::deny(&self.deny)?.and(Policy::deny(self.patterns_from_file()?.lines())?))
+        let from_file = Policy::deny(self.patterns_from_file()?.lines());
+        let in_file = |error| match &self.deny_from {
+            Some(path) => Failure::Usage(format!("{}: {error}", path.display())),
+            None => Failure::from(error),
+        };
+        Ok(Policy::deny(&self.deny)?.and(from_file.map_err(in_file)?))
+    }
+
+    /// What could be meant by somebody who has a shell in mind, and means something else in gitignore syntax.
+    fn denies_nothing(&self, pattern: &str) -> Option<&'static str> {
+        let is_absolute = |root: &PathBuf| {
+            let root = std::path::absolute(root).unwrap_or_default();
+            root.parent().is_some() && Path::new(pattern).starts_with(root)
+        };
+        match pattern {
+            _ if pattern.trim().is_empty() => Some("it is empty"),
+            _ if pattern.starts_with('#') => Some("a name that starts with # is \\#"),
+            _ if pattern.starts_with("~/") => Some("patterns start at the root, and ~ is a name there"),
+            _ if self.roots.iter().any(is_absolute) => Some("patterns start at the root, and so does a leading /"),
+            _ => None,
+        }
     }
 
     fn patterns_from_file(&self) -> Result<String, Failure> {

@@ -79,7 +79,8 @@ impl Policy {
     /// mean nothing.
     ///
     /// What would match nothing, or something else than it seems to, is refused: an empty component, `.` or `..` (`./.env`), a line
-    /// break, white space other than spaces at the end, a byte order mark, and classes with names (`[[:digit:]]`) or backslashes.
+    /// break, white space other than spaces at the end, a byte order mark, a list in braces (`*.{pem,key}`), and classes with names
+    /// (`[[:digit:]]`) or backslashes. A leading `/` is the root, not the machine's.
     pub fn deny<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
         Ok(Self { lists: vec![Patterns::new(patterns)?], hard_links: HardLinks::Allow })
     }
@@ -179,9 +180,6 @@ fn literal(line: &str) -> Result<Option<String>, &'static str> {
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
     }
-    if line.contains(['\n', '\r']) {
-        return Err("it has a line break in it");
-    }
     if line.starts_with('\u{feff}') {
         return Err("it starts with a byte order mark");
     }
@@ -220,6 +218,10 @@ fn escape_braces(pattern: &str) -> Result<String, &'static str> {
     for (index, c) in pattern.char_indices() {
         match c {
             _ if escaped => {}
+            '\n' | '\r' if !in_class => return Err("it has a line break in it"),
+            '{' if !in_class && is_list(&pattern[index..]) => {
+                return Err("there are no lists in braces (a brace is \\{)");
+            }
             '\\' if in_class => return Err("a backslash in a class is not supported"),
             '[' if pattern[index..].starts_with("[:") => return Err("a class with a name is not supported"),
             '[' => in_class = true,
@@ -231,6 +233,11 @@ fn escape_braces(pattern: &str) -> Result<String, &'static str> {
         literal.push(c);
     }
     Ok(literal)
+}
+
+/// As shells have it: `{pem,key}`.
+fn is_list(pattern: &str) -> bool {
+    pattern.split_once('}').is_some_and(|(inside, _)| inside.contains(','))
 }
 
 fn refused(pattern: &str, reason: impl fmt::Display) -> Error {

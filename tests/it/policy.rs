@@ -95,11 +95,12 @@ fn letters_match_whatever_their_case_beyond_ascii() {
     }
 }
 
-/// In gitignore(5) a brace is a character like any other; names with braces are what templates have.
+/// In gitignore(5) a brace is a character like any other; names with braces are what templates have. What a shell takes for a list must
+/// say that it is none.
 #[test]
 fn braces_mean_themselves() {
     let tree = Tree::new(&["{a,b}", "{{name}}/f"]);
-    let root = tree.root().with_policy(Policy::deny(["{a,b}", "{{name}}/f"]).unwrap());
+    let root = tree.root().with_policy(Policy::deny(["\\{a,b}", "{{name}}/f"]).unwrap());
     check_in(&tree, &root, &[("{a,b}", denied("{a,b}")), ("{{name}}/f", denied("{{name}}/f"))]);
 }
 
@@ -126,6 +127,7 @@ fn refuses_patterns_that_match_nothing() {
     let dots = "no path has a component '.' or '..'";
     let empty = "no path has an empty component";
     let white_space = "it ends with white space that is no space";
+    let list = "there are no lists in braces (a brace is \\{)";
     let line_break = "it has a line break in it";
     for (pattern, reason) in [
         ("./.env", dots),
@@ -149,9 +151,11 @@ fn refuses_patterns_that_match_nothing() {
         ("secret\t", white_space),
         ("secret\t\r", white_space),
         ("\t", white_space),
-        ("secret\n", line_break),
+        ("secret\n", white_space),
         (".env\r*.pem", line_break),
         (".env\n*.pem", line_break),
+        ("*.{pem,key}", list),
+        ("{.env,a/{b,c}}", list),
         ("\u{feff}.env", "it starts with a byte order mark"),
         ("key[[:digit:]]", "a class with a name is not supported"),
         ("a[\\]]", "a backslash in a class is not supported"),
@@ -162,7 +166,10 @@ fn refuses_patterns_that_match_nothing() {
         assert_eq!(error.code(), "invalid_argument", "{pattern:?}");
         assert!(message.ends_with(&format!(" does not parse: {reason}")), "{pattern:?}: {message}");
     }
-    for pattern in ["...", "..x/.y", "a/**/b", "**/", "/**", "[.]x", "\u{a0}x", "a\tb", "a \tb"] {
+    for pattern in [
+        "...", "..x/.y", "a/**/b", "**/", "/**", "[.]x", "\u{a0}x", "a\tb", "a \tb", "Icon[\r]", "{a}", "a,b",
+        "\\{a,b}", "[{]a,b}",
+    ] {
         assert!(Policy::deny([pattern]).is_ok(), "{pattern:?}");
     }
 }

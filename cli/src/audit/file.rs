@@ -21,7 +21,7 @@ const MAX_TRIES: usize = 3;
 
 pub(super) struct Appended {
     file: File,
-    /// Not a device, which has no line before.
+    /// A file that is opened here; of a device, and of standard error, nothing is read.
     is_regular: bool,
 }
 
@@ -31,11 +31,13 @@ impl Appended {
     /// No link on its way is followed, at the end or before it: what is appended has in it what models ask, and a tree that is not
     /// trusted may hold a link to a file that somebody executes.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        // A link wherever there is one, and what those want who collect what a server says.
-        let file =
-            if path == "/dev/stderr" { File::from(io::stderr().as_fd().try_clone_to_owned()?) } else { walk(path)? };
+        // A link, but what those want who collect what a server says.
+        if path == "/dev/stderr" {
+            return Ok(Self { file: io::stderr().as_fd().try_clone_to_owned()?.into(), is_regular: false });
+        }
+        let file = walk(path)?;
         let kind = file.metadata()?.file_type();
-        if path != "/dev/stderr" && !kind.is_file() && !kind.is_char_device() {
+        if !kind.is_file() && !kind.is_char_device() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
         }
         Ok(Self { file, is_regular: kind.is_file() })

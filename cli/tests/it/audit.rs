@@ -311,6 +311,15 @@ fn standard_error_takes_the_lines_too() {
     let directory = directory(FILES);
     let output = capread(&directory, &["read", "a.txt", "--audit", "/dev/stderr"]).assert().success();
     assert_eq!(facts(&serde_json::from_slice(&output.get_output().stderr).unwrap()), whole(Value::Null));
+    // Where it is a file that cannot be read, and has something in it.
+    let path = directory.path().join("audit");
+    fs::write(&path, "{}\n").unwrap();
+    for _ in 0..2 {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("capread"));
+        command.args(["read", "a.txt", "--audit", "/dev/stderr"]).current_dir(&directory);
+        assert!(command.stderr(File::options().append(true).open(&path).unwrap()).status().unwrap().success());
+    }
+    assert_eq!(audit(&directory)[1..].iter().map(facts).collect::<Vec<_>>(), [whole(Value::Null), whole(Value::Null)]);
 }
 
 /// Another process has the file open, and its disk is full in the middle of a line, between two lines of this one.

@@ -195,13 +195,24 @@ fn a_policy_that_cannot_be_had_is_an_error_at_start() {
         told.starts_with("error: deny pattern ./.env does not parse: no path has a component '.' or '..'"),
         "{told}"
     );
-    for pattern in ["", "  ", "#x", "#*#"] {
-        let told = format!("error: --deny '{pattern}' denies nothing (a name that starts with # is \\#)\n");
-        assert_eq!(stderr(&["read", "f", "--deny", pattern]), told);
+    let root = directory.path().canonicalize().unwrap();
+    let [below, top] = ["secrets/", ""].map(|name| root.join(name).to_str().unwrap().to_owned());
+    let absolute = "patterns start at the root, and so does a leading /";
+    for (pattern, reason) in [
+        ("", "it is empty"),
+        ("  ", "it is empty"),
+        ("#x", "a name that starts with # is \\#"),
+        ("#*#", "a name that starts with # is \\#"),
+        ("~/x", "patterns start at the root, and ~ is a name there"),
+        (&below, absolute),
+        (&top, absolute),
+    ] {
+        let told = format!("error: --deny '{pattern}' denies nothing: {reason}\n");
+        assert_eq!(stderr(&["read", "f", "--root", ".", "--deny", pattern]), told);
     }
     std::fs::write(directory.path().join("old"), ".env\r*.pem\r").unwrap();
     let told = stderr(&["read", "f", "--deny-from", "old"]);
-    assert_eq!(told, "error: deny pattern .env\\r*.pem\\r does not parse: it has a line break in it\n");
+    assert_eq!(told, "error: old: deny pattern .env\\r*.pem\\r does not parse: it has a line break in it\n");
     let told = stderr(&["jsonl", "--deny-from", "nope"]);
     assert!(told.starts_with("error: cannot read nope: "), "{told}");
 }

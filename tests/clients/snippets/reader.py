@@ -31,9 +31,12 @@ class Reader:
             future.set_exception(EOFError("capread has ended"))
 
     def _send(self, message):
-        with self.sending:
-            self.process.stdin.write(json.dumps(message) + "\n")
-            self.process.stdin.flush()
+        try:
+            with self.sending:
+                self.process.stdin.write(json.dumps(message) + "\n")
+                self.process.stdin.flush()
+        except BrokenPipeError:
+            raise EOFError("capread has ended") from None
 
     def start(self, **arguments):
         """Sends a call; its id is to cancel it, the future is its answer."""

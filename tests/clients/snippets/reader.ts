@@ -23,10 +23,10 @@ class Reader {
   constructor(command: string, options: string[]) {
     this.#process = spawn(command, options, { stdio: ["pipe", "pipe", "inherit"] });
     this.ended = new Promise((resolve, reject) => this.#process.once("error", reject).once("close", resolve));
-    const end = () => {
+    const end = (cause: unknown) => {
       // What is not answered by now never is.
       this.#open = false;
-      for (const call of this.#waiting.values()) call.reject(new Error("capread has ended"));
+      for (const call of this.#waiting.values()) call.reject(new Error("capread has ended", { cause }));
       this.#waiting.clear();
     };
     this.ended.then(end, end);
