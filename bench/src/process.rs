@@ -44,8 +44,8 @@ impl Program {
         command
     }
 
-    fn spawn(&self, input: Stdio, output: Stdio) -> Result<Child> {
-        let spawned = self.command().stdin(input).stdout(output).spawn();
+    fn spawn(&self, input: Stdio, output: Stdio, errors: Stdio) -> Result<Child> {
+        let spawned = self.command().stdin(input).stdout(output).stderr(errors).spawn();
         spawned.map_err(|error| format!("cannot run {}: {error}", self.path.display()).into())
     }
 }
@@ -70,7 +70,7 @@ impl Pipeline {
 
     /// What the last program writes.
     pub(crate) fn output(&self) -> Result<String> {
-        let mut children = self.spawn(Stdio::piped())?;
+        let mut children = self.spawn(Stdio::piped, Stdio::inherit)?;
         let mut text = String::new();
         if let Some(mut output) = children.last_mut().and_then(|last| last.stdout.take()) {
             output.read_to_string(&mut text)?;
@@ -79,25 +79,25 @@ impl Pipeline {
         Ok(text)
     }
 
-    /// Runs it with its output thrown away.
+    /// Runs it with its output thrown away, and what a server says of itself.
     pub(crate) fn time(&self) -> Result<Took> {
         let wall = Instant::now();
-        let mut children = self.spawn(Stdio::null())?;
+        let mut children = self.spawn(Stdio::null, Stdio::null)?;
         let cpu = self.wait(&mut children)?;
         Ok(Took { cpu, wall: wall.elapsed() })
     }
 
-    fn spawn(&self, output: Stdio) -> Result<Vec<Child>> {
+    fn spawn(&self, output: fn() -> Stdio, errors: fn() -> Stdio) -> Result<Vec<Child>> {
         let (last, others) = self.programs.split_last().ok_or("no program")?;
         let mut input =
             self.input.as_ref().map_or_else(|| Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?;
         let mut children = Vec::new();
         for program in others {
-            let mut child = program.spawn(input, Stdio::piped())?;
+            let mut child = program.spawn(input, Stdio::piped(), errors())?;
             input = child.stdout.take().map_or_else(Stdio::null, Stdio::from);
             children.push(child);
         }
-        children.push(last.spawn(input, output)?);
+        children.push(last.spawn(input, output(), errors())?);
         Ok(children)
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct Verdict {
     pub(crate) ratio: Option<f64>,
 }
 
-const TARGETS: [Target; 14] = [
+const TARGETS: [Target; 15] = [
     cpu(SMALL_IN_PROCESS, LIBRARY_WINDOW, CAP_STD, Bound::AtMost(0.95)),
     cpu(SMALL_PROCESS, COMMAND, SED, Bound::AtMost(1.2)),
     cpu(SMALL_PROCESS, COMMAND_STATIC, SED, Bound::AtMost(1.2)),
@@ -57,6 +57,7 @@ const TARGETS: [Target; 14] = [
     cpu(LARGE_END, LIBRARY, LIBRARY_FIRST, Bound::Faster(5000.0)),
     cpu(LARGE_END, JSONL, JSONL_FIRST, Bound::Faster(500.0)),
     cpu(PAGES, LIBRARY, LIBRARY_FIRST, Bound::AtMost(5.0)),
+    cpu(PAGES, LIBRARY, WC, Bound::AtMost(5.0)),
 ];
 
 const fn cpu(case: &'static str, of: &'static str, to: &'static str, bound: Bound) -> Target {
