@@ -1,16 +1,12 @@
 //! A server of the Model Context Protocol on standard input and output.
 //!
 //! The SDK knows the protocol: its revisions, who may ask what and when, and which request is cancelled. Around it stand our own
-//! reader of bounded lines, and a server that reads files:
+//! reader of bounded lines, and threads that read files:
 //!
 //! ```text
-//! input -> reader thread -> Lines (a transport) -> the SDK's loop -> Server
-//!                           output <- Lines <--------------------------|
+//! input -> reader thread -> Lines (a transport) -> the SDK's loop -> Server -> workers
+//!                           output <- Lines <-------------------------|
 //! ```
-//!
-//! Files are read on the threads of the runtime, where a call is at hand already: to give it to another thread and to take its result
-//! back costs more than most reads. That blocks such a thread, for as long as a disk may take. But there is one more of them than
-//! reads may run, so the SDK's loop always finds one.
 //!
 //! Every message takes a share of a budget of bytes from when it is read until its answer is written, so that neither a flood of
 //! calls nor a client that takes no answers makes memory grow. When all shares are back, everything is answered.
@@ -22,10 +18,10 @@ mod progress;
 mod reader;
 mod server;
 mod transport;
-mod turns;
 mod unanswered;
+mod workers;
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -41,17 +37,14 @@ use self::output::Output;
 use self::reader::Reader;
 use self::server::Server;
 use self::transport::Lines;
-use self::turns::Turns;
 use self::unanswered::Unanswered;
+use self::workers::Workers;
 use crate::Failure;
 use crate::budget::Budget;
 use crate::reads::{Call, Reads};
 
 /// Most bytes of memory for what is read and not answered.
 const MAX_UNANSWERED_BYTES: usize = 128 * 1024 * 1024;
-
-/// The reader of the input, the loop of the SDK, and a read.
-const MIN_THREADS: usize = 3;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Options {
@@ -89,18 +82,16 @@ fn serve_reading(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), Failure> {
-    // One reads the input.
-    let threads = startable(options.jobs + MIN_THREADS - 1).map_err(Failure::Threads)? - 1;
+    let workers = Workers::start(options.jobs).map_err(Failure::Threads)?;
     let (budget, unanswered) = (Budget::new(MAX_UNANSWERED_BYTES), Arc::new(Unanswered::default()));
     let (sender, messages) = mpsc::unbounded_channel();
     let reader = Reader { budget: Arc::clone(&budget), unanswered: Arc::clone(&unanswered), messages: sender };
     let reader = reader.start(input).map_err(Failure::Threads)?;
     let tool = options.answers.tool(definition);
-    let server = Server::new(read, tool, options.answers, Arc::clone(&unanswered));
+    let server = Server::new(read, tool, options.answers, workers, Arc::clone(&unanswered));
     let (output, mut failed) = Output::new(output);
-    let transport = Lines { messages, output, budget, unanswered, turns: Turns::new(threads - 1) };
-    let runtime = runtime::Builder::new_multi_thread().worker_threads(threads).enable_time().build();
-    let runtime = runtime.map_err(Failure::Threads)?;
+    let transport = Lines { messages, output, budget, unanswered };
+    let runtime = runtime::Builder::new_current_thread().enable_time().build().map_err(Failure::Threads)?;
     let outcome = runtime.block_on(async {
         tokio::select! {
             biased;
@@ -109,8 +100,6 @@ fn serve_reading(
             outcome = session(server, transport) => outcome,
         }
     });
-    // What still reads is not waited for.
-    runtime.shutdown_background();
     // The session may have broken off because of it.
     outcome.map_err(|failure| failed.try_recv().map_or(failure, Failure::Output))?;
     join(reader).map_err(Failure::Input)
@@ -133,31 +122,14 @@ fn join<T>(thread: JoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// How many threads the machine gives, up to `wanted` and at least [`MIN_THREADS`]: with fewer the same work is done, but the runtime
-/// would count on all of its own.
-fn startable(wanted: usize) -> io::Result<usize> {
-    let mut started = Vec::new();
-    while started.len() < wanted {
-        match spawn(thread::park) {
-            Ok(thread) => started.push(thread),
-            Err(error) if started.len() < MIN_THREADS => return Err(error),
-            Err(_) => break,
-        }
-    }
-    let count = started.len();
-    for thread in started {
-        thread.thread().unpark();
-        join(thread);
-    }
-    Ok(count)
-}
-
-fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<JoinHandle<T>> {
+fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> std::io::Result<JoinHandle<T>> {
     thread::Builder::new().spawn(work)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use capread::Limits;
     use serde_json::{Value, json};
 

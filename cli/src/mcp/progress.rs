@@ -24,16 +24,14 @@ pub(super) struct Teller {
 /// The end in the server.
 pub(super) struct Listener {
     news: watch::Receiver<Option<Progress>>,
-    token: ProgressToken,
-    context: RequestContext<RoleServer>,
+    /// `None` where the client does not want to know.
+    client: Option<(ProgressToken, RequestContext<RoleServer>)>,
 }
 
-/// `None` where the client does not want to know.
-pub(super) fn channel(context: &RequestContext<RoleServer>) -> Option<(Teller, Listener)> {
-    let token = context.meta.get_progress_token()?;
+pub(super) fn channel(context: &RequestContext<RoleServer>) -> (Teller, Listener) {
     let (sender, receiver) = watch::channel(None);
-    let teller = Teller { news: sender, next: Mutex::new(Instant::now() + PATIENCE) };
-    Some((teller, Listener { news: receiver, token, context: context.clone() }))
+    let client = context.meta.get_progress_token().map(|token| (token, context.clone()));
+    (Teller { news: sender, next: Mutex::new(Instant::now() + PATIENCE) }, Listener { news: receiver, client })
 }
 
 impl Teller {
@@ -62,14 +60,25 @@ impl Teller {
 }
 
 impl Listener {
-    /// Until the teller is dropped, and what it told last is written.
-    pub(super) async fn pass_all_on(mut self) {
-        while self.news.changed().await.is_ok() {
-            let news = *self.news.borrow_and_update();
-            if let Some(progress) = news.filter(|_| !self.context.ct.is_cancelled()) {
-                // A client that is gone is noticed elsewhere.
-                let _ = self.context.peer.notify_progress(notification(self.token.clone(), progress)).await;
+    /// The newest progress, once there is some that is not passed on yet. May be dropped before it ends.
+    pub(super) async fn news(&mut self) -> Progress {
+        loop {
+            if self.client.is_none() || self.news.changed().await.is_err() {
+                // Nothing will come.
+                return std::future::pending().await;
             }
+            let news = *self.news.borrow_and_update();
+            if let Some(progress) = news {
+                return progress;
+            }
+        }
+    }
+
+    /// Ends when it is written. Until then the answer must wait, for no progress may come after it.
+    pub(super) async fn pass_on(&self, progress: Progress) {
+        if let Some((token, context)) = self.client.as_ref().filter(|(_, context)| !context.ct.is_cancelled()) {
+            // A client that is gone is noticed elsewhere.
+            let _ = context.peer.notify_progress(notification(token.clone(), progress)).await;
         }
     }
 }

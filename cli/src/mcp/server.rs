@@ -1,23 +1,21 @@
 //! The server as the SDK calls it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use capread::Cancel;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, Implementation,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use tokio::task::block_in_place;
+use tokio::sync::Semaphore;
 
+use super::Reading;
 use super::answers::Answers;
 use super::message::{Arguments, shown};
 use super::progress;
-use super::turns::Turn;
 use super::unanswered::Unanswered;
-use super::{Hearing, Reading};
+use super::workers::Workers;
 
 const INSTRUCTIONS: &str =
     "Reads text files inside the allowed directories, in parts that fit. Paths are relative to the first one.";
@@ -26,54 +24,52 @@ pub(super) struct Server {
     read: Arc<Reading>,
     tool: Tool,
     answers: Answers,
+    workers: Workers,
+    /// One permit a worker.
+    idle: Arc<Semaphore>,
     unanswered: Arc<Unanswered>,
 }
 
 impl Server {
-    pub(super) fn new(read: Arc<Reading>, tool: Tool, answers: Answers, unanswered: Arc<Unanswered>) -> Self {
-        Self { read, tool, answers, unanswered }
+    pub(super) fn new(
+        read: Arc<Reading>,
+        tool: Tool,
+        answers: Answers,
+        workers: Workers,
+        unanswered: Arc<Unanswered>,
+    ) -> Self {
+        let idle = Arc::new(Semaphore::new(workers.count()));
+        Self { read, tool, answers, workers, idle, unanswered }
     }
 
     async fn read(&self, context: RequestContext<RoleServer>) -> CallToolResult {
-        let Some(turn) = context.extensions.get::<Turn>() else { return self.cancelled(&context) };
         let permit = tokio::select! {
             biased;
-            () = context.ct.cancelled() => None,
-            permit = turn.come() => permit,
+            () = context.ct.cancelled() => return self.cancelled(&context),
+            permit = Arc::clone(&self.idle).acquire_owned() => permit.expect("is never closed"),
         };
-        let (Some(permit), Some(cancelled)) = (permit, self.unanswered.flag(&context.id)) else {
-            return self.cancelled(&context);
+        let id = context.id.clone();
+        let Some(cancelled) = self.unanswered.flag(&id) else { return self.cancelled(&context) };
+        let (teller, mut listener) = progress::channel(&context);
+        let (read, answers) = (Arc::clone(&self.read), self.answers);
+        let mut read = self.workers.run(move || {
+            answers.result(&read(&context.id, arguments(&context), &*cancelled, &|news| teller.tell(news)))
+        });
+        let result = loop {
+            let news = tokio::select! {
+                biased;
+                result = &mut read => break result,
+                news = listener.news() => news,
+            };
+            listener.pass_on(news).await;
         };
-        let result = match progress::channel(&context) {
-            None => self.answer(&context, &*cancelled, &|_| {}),
-            Some((teller, listener)) => {
-                let listener = tokio::spawn(listener.pass_all_on());
-                // The listener is woken from here, and so has to be run by another thread meanwhile.
-                let result = block_in_place(|| self.answer(&context, &*cancelled, &|news| teller.tell(news)));
-                drop(teller);
-                // No progress may come after the answer.
-                let _ = listener.await;
-                result
-            }
-        };
-        self.unanswered.keep(&context.id, permit);
-        result
-    }
-
-    /// Reads. A panic is told on standard error, and is an answer all the same.
-    fn answer(
-        &self,
-        context: &RequestContext<RoleServer>,
-        cancel: &dyn Cancel,
-        progress: &Hearing<'_>,
-    ) -> CallToolResult {
-        let read = || self.answers.result(&(self.read)(&context.id, arguments(context), cancel, progress));
-        catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| self.answers.broken_off())
+        self.unanswered.keep(&id, permit);
+        result.unwrap_or_else(|_| self.answers.broken_off())
     }
 
     /// Of a call whose turn to read never comes. It gets no answer, whatever this is, but it is recorded like any other.
     fn cancelled(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
-        self.answer(context, &|| true, &|_| {})
+        self.answers.result(&(self.read)(&context.id, arguments(context), &|| true, &|_| {}))
     }
 }
 

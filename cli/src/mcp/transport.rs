@@ -5,13 +5,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 
 use super::output::Output;
 use super::reader::Received;
-use super::turns::Turns;
 use super::unanswered::Unanswered;
 use crate::budget::Budget;
 
@@ -21,14 +20,13 @@ pub(super) struct Lines<W> {
     pub(super) output: Output<W>,
     pub(super) budget: Arc<Budget>,
     pub(super) unanswered: Arc<Unanswered>,
-    pub(super) turns: Turns,
 }
 
 impl<W: Write> Lines<W> {
     /// What the SDK is to hear of.
     fn admit(&mut self, received: Received) -> Option<ClientJsonRpcMessage> {
         match received {
-            Received::Request(message) => Some(self.line_up(*message)),
+            Received::Request(message) => Some(*message),
             // The SDK would end the session at one that comes before the first request.
             Received::Cancellation(message, cancelled, _share) => {
                 self.unanswered.end_cancelled(&cancelled).then_some(*message)
@@ -39,16 +37,6 @@ impl<W: Write> Lines<W> {
                 None
             }
         }
-    }
-
-    /// A call of the tool. In here messages are still in the order in which they came.
-    fn line_up(&self, mut message: ClientJsonRpcMessage) -> ClientJsonRpcMessage {
-        if let JsonRpcMessage::Request(request) = &mut message
-            && let ClientRequest::CallToolRequest(call) = &mut request.request
-        {
-            call.extensions.insert(self.turns.line_up());
-        }
-        message
     }
 
     fn write(&mut self, message: &ServerJsonRpcMessage) -> io::Result<()> {
