@@ -40,6 +40,8 @@ struct Shared<W> {
     queue: Queue<Job>,
     running: Running,
     output: Mutex<W>,
+    /// Why nobody takes answers any more.
+    failure: Mutex<Option<io::Error>>,
 }
 
 /// Answers calls from `input` until it ends, and then the ones that are still running. Ends early when `output` fails.
@@ -49,30 +51,38 @@ pub(crate) fn serve(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), Failure> {
-    let (budget, output) = (Budget::new(MAX_UNANSWERED_BYTES), Mutex::new(output));
-    let shared = Arc::new(Shared { reads, budget, queue: Queue::new(), running: Running::default(), output });
+    let shared = Arc::new(Shared {
+        reads,
+        budget: Budget::new(MAX_UNANSWERED_BYTES),
+        queue: Queue::new(),
+        running: Running::default(),
+        output: Mutex::new(output),
+        failure: Mutex::default(),
+    });
     let (withdrawn, to_answer) = mpsc::channel();
     let canceller = start(&shared, move |shared| shared.answer_all(to_answer.into_iter()))?;
     let first = start(&shared, Shared::answer_calls)?;
     // Where the machine gives no more threads, fewer do the same work.
     let others = (1..jobs).map_while(|_| start(&shared, Shared::answer_calls).ok());
     let workers: Vec<_> = std::iter::once(first).chain(others).collect();
-    // Joined last, and only when all went well: after the output has failed it may wait for input for ever.
     let reader = start(&shared, move |shared| shared.read_calls(input, &withdrawn))?;
-    workers.into_iter().try_for_each(join).map_err(Failure::Output)?;
-    join(reader).map_err(Failure::Input)?;
-    join(canceller).map_err(Failure::Output)
+    workers.into_iter().for_each(join);
+    // The others are not waited for when the output has failed, whoever noticed it: the reader may wait for input for ever.
+    shared.failed()?;
+    let read = join(reader).map_err(Failure::Input);
+    join(canceller);
+    shared.failed().and(read)
 }
 
-fn start<W: Write + Send + 'static>(
+fn start<W: Write + Send + 'static, T: Send + 'static>(
     shared: &Arc<Shared<W>>,
-    work: impl FnOnce(&Shared<W>) -> io::Result<()> + Send + 'static,
-) -> Result<JoinHandle<io::Result<()>>, Failure> {
+    work: impl FnOnce(&Shared<W>) -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Failure> {
     let shared = Arc::clone(shared);
     thread::Builder::new().spawn(move || work(&shared)).map_err(Failure::Threads)
 }
 
-fn join(thread: JoinHandle<io::Result<()>>) -> io::Result<()> {
+fn join<T>(thread: JoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
@@ -108,11 +118,11 @@ impl<W: Write> Shared<W> {
         }
     }
 
-    fn answer_calls(&self) -> io::Result<()> {
-        self.answer_all(std::iter::from_fn(|| self.queue.pop()))
+    fn answer_calls(&self) {
+        self.answer_all(std::iter::from_fn(|| self.queue.pop()));
     }
 
-    fn answer_all(&self, jobs: impl Iterator<Item = Job>) -> io::Result<()> {
+    fn answer_all(&self, jobs: impl Iterator<Item = Job>) {
         for Job { call, ticket, _share } in jobs {
             let (request, reply) = call.into_parts();
             let call = Call { id: reply.id(), tool: reply.name(), request };
@@ -120,13 +130,18 @@ impl<W: Write> Shared<W> {
             self.running.finish(&ticket);
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = print::line(&mut *output, answer) {
+                self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 // Nobody is left to read for: neither what waits nor what runs.
                 self.queue.abandon();
                 self.running.cancel_all();
-                return Err(error);
+                return;
             }
         }
-        Ok(())
+    }
+
+    fn failed(&self) -> Result<(), Failure> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failure.map_or(Ok(()), |error| Err(Failure::Output(error)))
     }
 }
 

@@ -78,8 +78,8 @@ impl Policy {
     /// Denies what `patterns` match, one pattern an item, as one line of a gitignore file: an empty one and one that starts with `#`
     /// mean nothing.
     ///
-    /// What would match nothing, or something else than it seems to, is refused: an empty component, `.` or `..` (`./.env`), a line
-    /// break, white space other than spaces at the end, a byte order mark, a list in braces (`*.{pem,key}`), and classes with names
+    /// What would match nothing, or something else than it seems to, is refused: an empty component, `.` or `..` (`./.env`), a NUL,
+    /// a line break, white space other than spaces at the end, a byte order mark, a list in braces (`*.{pem,key}`), and classes with names
     /// (`[[:digit:]]`) or backslashes. A leading `/` is the root, not the machine's.
     pub fn deny<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
         Ok(Self { lists: vec![Patterns::new(patterns)?], hard_links: HardLinks::Allow })
@@ -218,6 +218,7 @@ fn escape_braces(pattern: &str) -> Result<String, &'static str> {
     for (index, c) in pattern.char_indices() {
         match c {
             _ if escaped => {}
+            '\0' => return Err("no name has a NUL in it"),
             '\n' | '\r' if !in_class => return Err("it has a line break in it"),
             '{' if !in_class && is_list(&pattern[index..]) => {
                 return Err("there are no lists in braces (a brace is \\{)");

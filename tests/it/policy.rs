@@ -154,6 +154,7 @@ fn refuses_patterns_that_match_nothing() {
         ("secret\n", white_space),
         (".env\r*.pem", line_break),
         (".env\n*.pem", line_break),
+        ("*.key\0", "no name has a NUL in it"),
         ("*.{pem,key}", list),
         ("{.env,a/{b,c}}", list),
         ("\u{feff}.env", "it starts with a byte order mark"),

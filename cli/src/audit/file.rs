@@ -61,8 +61,8 @@ impl Appended {
     fn is_torn(&self, end: u64) -> io::Result<bool> {
         let Some(last) = end.checked_sub(1) else { return Ok(false) };
         let mut byte = [0];
-        self.file.read_exact_at(&mut byte, last)?;
-        Ok(byte != *b"\n")
+        // Nothing is there where somebody has cut the file short meanwhile.
+        Ok(self.file.read_at(&mut byte, last)? == 1 && byte != *b"\n")
     }
 
     fn write(&self, line: &str) -> io::Result<()> {

@@ -5,26 +5,31 @@ use std::fmt::Display;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequest, CancelledNotification, ClientJsonRpcMessage, ClientRequest, CustomRequest, DiscoverRequest,
-    InitializeRequest, ListToolsRequest, PingRequest, RequestId, ServerJsonRpcMessage,
+    CallToolRequest, CancelledNotification, ClientRequest, CustomRequest, DiscoverRequest, InitializeRequest,
+    ListToolsRequest, PingRequest, RequestId, ServerJsonRpcMessage,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 /// One message.
 pub(super) enum Message {
-    Request(Box<ClientJsonRpcMessage>, RequestId),
+    Request(Box<ClientRequest>, RequestId),
     /// Of the request with this id.
-    Cancellation(Box<ClientJsonRpcMessage>, RequestId),
+    Cancellation(Box<CancelledNotification>, RequestId),
     /// What is none, with its answer.
     Refused(Box<ServerJsonRpcMessage>),
     /// What needs no answer and changes nothing, such as that the client is initialized.
     Passed,
 }
 
-/// The arguments of a tool call as they were written: taken apart, numbers would lose digits, and some could not be told at all.
+/// What a call of the tool carries beside what the SDK has of it.
 #[derive(Clone)]
-pub(super) struct Arguments(pub(super) String);
+pub(super) struct Call {
+    /// The client's own.
+    pub(super) id: RequestId,
+    /// As they were written: taken apart, numbers would lose digits, and some could not be told at all.
+    pub(super) arguments: String,
+}
 
 /// Most characters of what a client wrote that an error repeats.
 const MAX_SHOWN: usize = 200;
@@ -75,10 +80,7 @@ fn message(fields: &Fields<'_>, id: Option<&RequestId>) -> Result<Message, Error
         (None, _) => Err(invalid_request("there is no method")),
         (Some(_), _) if is_response => Err(invalid_request("it is both a request and a response")),
         (Some(method), None) => Ok(cancellation(method, params).unwrap_or(Message::Passed)),
-        (Some(method), Some(id)) => {
-            let request = ClientJsonRpcMessage::request(request(method, params)?, id.clone());
-            Ok(Message::Request(Box::new(request), id.clone()))
-        }
+        (Some(method), Some(id)) => Ok(Message::Request(Box::new(request(method, params, id)?), id.clone())),
     }
 }
 
@@ -86,11 +88,11 @@ fn message(fields: &Fields<'_>, id: Option<&RequestId>) -> Result<Message, Error
 fn cancellation(method: &RawValue, params: Option<&RawValue>) -> Option<Message> {
     let cancelled: CancelledNotification = typed(method, params?).ok()?;
     let id = cancelled.params.request_id.clone()?;
-    Some(Message::Cancellation(Box::new(ClientJsonRpcMessage::notification(cancelled.into())), id))
+    Some(Message::Cancellation(Box::new(cancelled), id))
 }
 
 /// Known methods are told apart here: the SDK would take one whose parameters are wrong for a method that it does not know.
-fn request(method: &RawValue, params: Option<&RawValue>) -> Result<ClientRequest, ErrorData> {
+fn request(method: &RawValue, params: Option<&RawValue>, id: &RequestId) -> Result<ClientRequest, ErrorData> {
     let name: String = serde_json::from_str(method.get()).map_err(|_| invalid_request("method must be a string"))?;
     let params = params.unwrap_or(RawValue::NULL);
     let request = match name.as_str() {
@@ -98,22 +100,23 @@ fn request(method: &RawValue, params: Option<&RawValue>) -> Result<ClientRequest
         "server/discover" => typed::<DiscoverRequest>(method, params).map(Into::into),
         "ping" => typed::<PingRequest>(method, params).map(Into::into),
         "tools/list" => typed::<ListToolsRequest>(method, params).map(Into::into),
-        "tools/call" => return call(method, params),
+        "tools/call" => return call(method, params, id),
         _ => Ok(typed(method, params).unwrap_or_else(|_| CustomRequest::new(name, None)).into()),
     };
     request.map_err(invalid_params)
 }
 
-fn call(method: &RawValue, params: &RawValue) -> Result<ClientRequest, ErrorData> {
+fn call(method: &RawValue, params: &RawValue, id: &RequestId) -> Result<ClientRequest, ErrorData> {
     let mut fields: Fields<'_> = serde_json::from_str(params.get()).map_err(invalid_params)?;
     let arguments = fields.remove("arguments").map_or("null", RawValue::get);
     let rest = serde_json::value::to_raw_value(&fields).map_err(invalid_params)?;
     let mut request: CallToolRequest = typed(method, &rest).map_err(invalid_params)?;
-    match arguments {
-        "null" => {}
-        object if object.starts_with('{') => drop(request.extensions.insert(Arguments(object.to_owned()))),
+    let arguments = match arguments {
+        "null" => "{}",
+        object if object.starts_with('{') => object,
         _ => return Err(invalid_params("arguments must be an object")),
-    }
+    };
+    request.extensions.insert(Call { id: id.clone(), arguments: arguments.to_owned() });
     Ok(request.into())
 }
 

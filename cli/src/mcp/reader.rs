@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::message::Message;
 use super::spawn;
-use super::unanswered::{Cancelled, Unanswered};
+use super::unanswered::Unanswered;
 use crate::budget::{Budget, Share};
 use crate::input::{Line, LineReader};
 use crate::outline::Outline;
@@ -21,7 +21,8 @@ const MESSAGE_BYTES: usize = 8 * 1024;
 /// A message, with its share of the budget where it is not among the unanswered requests.
 pub(super) enum Received {
     Request(Box<ClientJsonRpcMessage>),
-    Cancellation(Box<ClientJsonRpcMessage>, Cancelled, Share),
+    /// Of the request that has this id of ours.
+    Cancellation(Box<ClientJsonRpcMessage>, RequestId, Share),
     /// An answer already.
     Refusal(Box<ServerJsonRpcMessage>, Share),
 }
@@ -54,12 +55,15 @@ impl Reader {
     /// Stops a read that is cancelled here, where no writing holds it up. The SDK hears of all in the order in which it was said.
     fn receive(&self, message: Message, share: Share) -> Option<Received> {
         match message {
-            Message::Request(message, id) => Some(match self.unanswered.start(id.clone(), share) {
-                Ok(()) => Received::Request(message),
+            Message::Request(request, id) => Some(match self.unanswered.start(id.clone(), share) {
+                Ok(own) => Received::Request(Box::new(ClientJsonRpcMessage::request(*request, own))),
                 Err(share) => Received::Refusal(twice(id), share),
             }),
-            Message::Cancellation(message, id) => {
-                self.unanswered.cancel(&id).map(|cancelled| Received::Cancellation(message, cancelled, share))
+            Message::Cancellation(mut cancellation, id) => {
+                let own = self.unanswered.cancel(&id)?;
+                cancellation.params.request_id = Some(own.clone());
+                let message = ClientJsonRpcMessage::notification((*cancellation).into());
+                Some(Received::Cancellation(Box::new(message), own, share))
             }
             Message::Refused(answer) => Some(Received::Refusal(answer, share)),
             Message::Passed => None,

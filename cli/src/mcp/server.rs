@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::Reading;
 use super::answers::Answers;
-use super::message::{Arguments, shown};
+use super::message::{Call, shown};
 use super::progress;
 use super::unanswered::Unanswered;
 use super::workers::Workers;
@@ -53,7 +53,8 @@ impl Server {
         let (teller, mut listener) = progress::channel(&context);
         let (read, answers) = (Arc::clone(&self.read), self.answers);
         let mut read = self.workers.run(move || {
-            answers.result(&read(&context.id, arguments(&context), &*cancelled, &|news| teller.tell(news)))
+            let call = call(&context);
+            answers.result(&read(&call.id, &call.arguments, &*cancelled, &|news| teller.tell(news)))
         });
         let result = loop {
             let news = tokio::select! {
@@ -69,12 +70,13 @@ impl Server {
 
     /// Of a call whose turn to read never comes. It gets no answer, whatever this is, but it is recorded like any other.
     fn cancelled(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
-        self.answers.result(&(self.read)(&context.id, arguments(context), &|| true, &|_| {}))
+        let call = call(context);
+        self.answers.result(&(self.read)(&call.id, &call.arguments, &|| true, &|_| {}))
     }
 }
 
-fn arguments(context: &RequestContext<RoleServer>) -> &str {
-    context.extensions.get().map_or("{}", |Arguments(text)| text)
+fn call(context: &RequestContext<RoleServer>) -> &Call {
+    context.extensions.get().expect("every call of a tool was given one as it was read")
 }
 
 impl ServerHandler for Server {

@@ -28,9 +28,7 @@ impl<W: Write> Lines<W> {
         match received {
             Received::Request(message) => Some(*message),
             // The SDK would end the session at one that comes before the first request.
-            Received::Cancellation(message, cancelled, _share) => {
-                self.unanswered.end_cancelled(&cancelled).then_some(*message)
-            }
+            Received::Cancellation(message, id, _share) => self.unanswered.end(&id).map(|_| *message),
             Received::Refusal(answer, _share) => {
                 // Who waits for the failure is told by the output.
                 let _ = self.output.write(&answer);
@@ -39,12 +37,14 @@ impl<W: Write> Lines<W> {
         }
     }
 
-    fn write(&mut self, message: &ServerJsonRpcMessage) -> io::Result<()> {
-        let Some(id) = answered(message) else { return self.output.write(message) };
-        match self.unanswered.end(id) {
-            Some(place) if !place.is_cancelled() => self.output.write(message),
-            _ => Ok(()),
+    fn write(&mut self, mut message: ServerJsonRpcMessage) -> io::Result<()> {
+        if let Some(id) = answered(&mut message) {
+            match self.unanswered.end(id) {
+                Some(place) if !place.is_cancelled() => *id = place.id().clone(),
+                _ => return Ok(()),
+            }
         }
+        self.output.write(&message)
     }
 }
 
@@ -52,7 +52,7 @@ impl<W: Write + Send + 'static> Transport<RoleServer> for Lines<W> {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        ready(self.write(&item))
+        ready(self.write(item))
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
@@ -71,10 +71,10 @@ impl<W: Write + Send + 'static> Transport<RoleServer> for Lines<W> {
 }
 
 /// The request that this is the answer to.
-fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+fn answered(message: &mut ServerJsonRpcMessage) -> Option<&mut RequestId> {
     match message {
-        JsonRpcMessage::Response(response) => Some(&response.id),
-        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Response(response) => Some(&mut response.id),
+        JsonRpcMessage::Error(error) => error.id.as_mut(),
         JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
     }
 }

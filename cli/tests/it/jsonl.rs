@@ -403,6 +403,60 @@ fn refuses_no_jobs_and_too_many() {
     }
 }
 
+/// Whoever notices it: what is cancelled is answered by another thread than what is read.
+#[test]
+fn ends_when_nobody_takes_the_answers_of_cancelled_calls() {
+    let directory = directory(&[]);
+    endless(&directory);
+    for _ in 0..50 {
+        let (output, stdout) = std::io::pipe().unwrap();
+        drop(output);
+        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("capread"))
+            .args(["jsonl", "--jobs", "1", "--max-scan-bytes", "4TiB"])
+            .current_dir(&directory)
+            .stdin(std::process::Stdio::piped())
+            .stdout(stdout)
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let calls = [1, 2].map(|id| format!(r#"{{"id":{id},"name":"read","arguments":{{"path":"endless"}}}}"#));
+        let input = format!("{}\n{}\n{{\"cancel\":2}}\n{{\"cancel\":1}}\n", calls[0], calls[1]);
+        let mut stdin = child.stdin.take().unwrap();
+        let _ = stdin.write_all(input.as_bytes());
+        // It stays open.
+        assert!(child.wait().unwrap().success());
+        drop(stdin);
+    }
+}
+
+/// The input ends with an error while cancelled calls are answered.
+#[test]
+fn what_was_cancelled_is_answered_though_the_input_cannot_be_read() {
+    const CALLS: usize = 5000;
+    let directory = directory(&[]);
+    endless(&directory);
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("capread"))
+        .args(["jsonl", "--jobs", "1", "--max-scan-bytes", "4TiB"])
+        .current_dir(&directory)
+        .stdin(std::os::fd::OwnedFd::from(theirs.try_clone().unwrap()))
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // Unread on this side when it is closed, so that the other side's next read fails.
+    (&theirs).write_all(b"x").unwrap();
+    drop(theirs);
+    let call = |id: usize| format!("{{\"id\":{id},\"name\":\"read\",\"arguments\":{{\"path\":\"endless\"}}}}\n");
+    let input: String =
+        (0..=CALLS).map(|number| call(number.min(1))).chain(["{\"cancel\":1}\n{\"cancel\":0}\n".to_owned()]).collect();
+    let answers = BufReader::new(child.stdout.take().unwrap());
+    let counted = std::thread::spawn(move || answers.lines().count());
+    (&ours).write_all(input.as_bytes()).unwrap();
+    drop(ours);
+    assert_eq!((child.wait().unwrap().code(), counted.join().unwrap()), (Some(1), CALLS + 1));
+}
+
 /// Who shares the pipes with the command may have made them non-blocking, which the command can neither prevent nor undo.
 #[test]
 fn waits_on_pipes_that_do_not_block() {
