@@ -159,14 +159,8 @@ fn next_message(lines: &mut LineReader<BufReader<impl Read>>) -> io::Result<Opti
 }
 
 fn parse(line: &[u8]) -> Message {
-    std::str::from_utf8(line).map_or_else(
-        |error| {
-            let mut outline = Outline::default();
-            outline.see(line);
-            refused(&outline, &format!("a tool call must be UTF-8: {error}"))
-        },
-        Message::parse,
-    )
+    let refused = |error| Message::Call(ToolCall::refused(None, &format!("a tool call must be UTF-8: {error}")));
+    std::str::from_utf8(line).map_or_else(refused, Message::parse)
 }
 
 /// With the id where the line seems to have one.

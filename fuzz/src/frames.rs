@@ -102,9 +102,10 @@ fn count<T: Ord>(items: impl IntoIterator<Item = T>) -> Counts<T> {
     })
 }
 
-/// The lines that are not passed over.
+/// The lines that are not passed over. Some programs put a byte order mark in front.
 fn lines(input: &[u8]) -> impl Iterator<Item = &[u8]> {
-    input.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
+    let lines = input.split(|byte| *byte == b'\n').map(|line| line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line));
+    lines.filter(|line| !line.trim_ascii().is_empty())
 }
 
 fn answers(output: &[u8]) -> impl Iterator<Item = &str> {
@@ -124,15 +125,13 @@ pub fn check_jsonl(input: &[u8], output: &[u8]) {
 }
 
 fn is_cancelling(line: &[u8]) -> bool {
-    let fields = std::str::from_utf8(line).ok().and_then(json::object).unwrap_or_default();
+    let fields = message(line).unwrap_or_default();
     matches!(fields.as_slice(), [(name, _)] if name == "cancel")
 }
 
 /// Form and id of the answer to a line; `None` where silence is the answer.
 fn expected(line: &[u8]) -> Option<(Form, String)> {
-    let Some(fields) = std::str::from_utf8(line).ok().and_then(json::object) else {
-        return Some((Form::Plain, "null".to_owned()));
-    };
+    let Some(fields) = message(line) else { return Some((Form::Plain, "null".to_owned())) };
     if is_cancelling(line) {
         return None;
     }
@@ -227,10 +226,9 @@ fn check_response(line: &str, fields: &[(String, &str)]) {
     }
 }
 
-/// The fields of a message, unless it is no object. Some programs put a byte order mark in front.
+/// The fields of a message, unless it is no object.
 fn message(line: &[u8]) -> Option<Vec<(String, &str)>> {
-    let line = std::str::from_utf8(line).ok()?;
-    json::object(line.strip_prefix('\u{feff}').unwrap_or(line))
+    json::object(std::str::from_utf8(line).ok()?)
 }
 
 /// The id of the answer to a line; `None` where silence is the answer.
