@@ -5,7 +5,7 @@ mod running;
 
 use std::io::{self, BufReader, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use capread::{Message, ToolCall};
 
@@ -15,6 +15,7 @@ use crate::budget::{Budget, Share};
 use crate::input::{Line, LineReader};
 use crate::outline::Outline;
 use crate::reads::{Call, Reads};
+use crate::threads::{join, spawn};
 use crate::{Failure, print};
 
 /// Most bytes of memory for calls that are not answered.
@@ -79,11 +80,7 @@ fn start<W: Write + Send + 'static, T: Send + 'static>(
     work: impl FnOnce(&Shared<W>) -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, Failure> {
     let shared = Arc::clone(shared);
-    thread::Builder::new().spawn(move || work(&shared)).map_err(Failure::Threads)
-}
-
-fn join<T>(thread: JoinHandle<T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    spawn(move || work(&shared)).map_err(Failure::Threads)
 }
 
 impl<W: Write> Shared<W> {

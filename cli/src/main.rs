@@ -3,6 +3,7 @@
 mod args;
 mod audit;
 mod budget;
+mod failure;
 mod input;
 mod jsonl;
 mod mcp;
@@ -12,6 +13,7 @@ mod progress;
 mod reads;
 mod sandbox;
 mod stdio;
+mod threads;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -22,6 +24,7 @@ use clap::Parser;
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::args::{Announce, Args, Command, JsonlArgs, McpArgs, ReadArgs, SchemaArgs};
+use crate::failure::Failure;
 use crate::reads::Call;
 
 /// The read failed.
@@ -55,27 +58,6 @@ fn main() -> ExitCode {
 fn block_file_size_signal() {
     // Fails for no signal that there is.
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
-}
-
-/// Why a command ended without doing its work.
-enum Failure {
-    Usage(String),
-    Input(io::Error),
-    Threads(io::Error),
-    Session(String),
-    Output(io::Error),
-}
-
-impl From<capread::Error> for Failure {
-    fn from(error: capread::Error) -> Self {
-        Self::Usage(error.to_string())
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
 }
 
 /// One line for whoever runs a server.

@@ -23,7 +23,6 @@ mod workers;
 
 use std::io::{Read, Write};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use capread::{Cancel, Definition, Progress, ReadOutput, ReadRequest};
 use rmcp::ServiceExt;
@@ -42,6 +41,7 @@ use self::workers::Workers;
 use crate::Failure;
 use crate::budget::Budget;
 use crate::reads::{Call, Reads};
+use crate::threads::join;
 
 /// Most bytes of memory for what is read and not answered.
 const MAX_UNANSWERED_BYTES: usize = 128 * 1024 * 1024;
@@ -116,14 +116,6 @@ async fn session(server: Server, transport: Lines<impl Write + Send + 'static>) 
         Ok(QuitReason::Closed) => Ok(()),
         other => Err(Failure::Session(format!("the session broke off: {other:?}"))),
     }
-}
-
-fn join<T>(thread: JoinHandle<T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> std::io::Result<JoinHandle<T>> {
-    thread::Builder::new().spawn(work)
 }
 
 #[cfg(test)]

@@ -8,12 +8,14 @@
 mod command {
     pub(crate) mod audit;
     pub(crate) mod budget;
+    pub(crate) mod failure;
     pub(crate) mod input;
     pub(crate) mod jsonl;
     pub(crate) mod mcp;
     pub(crate) mod outline;
     pub(crate) mod print;
     pub(crate) mod reads;
+    pub(crate) mod threads;
 }
 
 use std::io::{self, Write};
@@ -22,21 +24,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use capread_fuzz::frames::{check_jsonl, check_mcp, tool};
 use libfuzzer_sys::fuzz_target;
 
-use crate::command::{audit, budget, input, jsonl, mcp, outline, print, reads};
+use crate::command::failure::Failure;
+use crate::command::{audit, budget, input, jsonl, mcp, outline, print, reads, threads};
 
 /// What the command tells its operator is told to nobody.
 fn log(_: impl std::fmt::Display) {}
-
-/// Why a loop ended without doing its work, as the command tells it.
-#[allow(dead_code, reason = "for its Debug")]
-#[derive(Debug)]
-enum Failure {
-    Usage(String),
-    Input(io::Error),
-    Threads(io::Error),
-    Session(String),
-    Output(io::Error),
-}
 
 /// Standard output, to look at afterwards.
 #[derive(Clone, Default)]

@@ -9,11 +9,11 @@ use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use tokio::sync::mpsc;
 
 use super::message::Message;
-use super::spawn;
 use super::unanswered::Unanswered;
 use crate::budget::{Budget, Share};
 use crate::input::{Line, LineReader};
 use crate::outline::Outline;
+use crate::threads::spawn;
 
 /// What an unanswered message takes beside the bytes of its line, most of it the SDK's task; measured.
 const MESSAGE_BYTES: usize = 8 * 1024;

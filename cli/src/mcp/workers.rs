@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use tokio::sync::oneshot;
 
-use super::spawn;
+use crate::threads::spawn;
 
 type Job = Box<dyn FnOnce() + Send>;
 
