@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use capread::{ReadOutput, is_control};
+use capread::ReadOutput;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use self::file::Appended;
-use crate::log;
+use crate::{log, print};
 
 /// Most bytes of a path, an id or a name that a line repeats unshortened: no valid request has a longer path.
 const MAX_TEXT_BYTES: usize = 4096;
@@ -83,7 +83,8 @@ impl Record<'_> {
         let fields = fields.to_string();
         let time = humantime::format_rfc3339_micros(self.begun.max(SystemTime::UNIX_EPOCH));
         let line = format!("{{\"time\":\"{time}\",\"id\":{},{}", id(self.id.unwrap_or("null")), &fields[1..]);
-        escaped(&line)
+        // Nor does it rewrite a terminal that shows it.
+        print::unbroken(print::escaped_json(&line))
     }
 }
 
@@ -104,22 +105,10 @@ fn bounded(text: &str) -> String {
     }
 }
 
-/// JSON escapes what is ASCII. Of the rest, what could rewrite a terminal that shows the line is escaped as well; such stands
-/// nowhere but within strings.
-fn escaped(line: &str) -> String {
-    let mut escaped = String::with_capacity(line.len());
-    for char in line.chars() {
-        if char == '\u{7f}' || (!char.is_ascii() && (is_control(char) || matches!(char, '\u{2028}' | '\u{2029}'))) {
-            escaped.extend(format!("\\u{:04x}", u32::from(char)).chars());
-        } else {
-            escaped.push(char);
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
+    use capread::is_control;
+
     use super::*;
 
     fn line(id: Option<&str>, input: &str) -> String {

@@ -48,7 +48,7 @@ pub(crate) fn json(out: &mut impl Write, value: &Value, controls: Controls) -> i
 }
 
 /// All controls are in the Basic Multilingual Plane, so that one escape is one of them.
-fn escaped_json(json: &str) -> String {
+pub(crate) fn escaped_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
         if is_control(c) { push_escape(&mut shown, c) } else { shown.push(c) }
@@ -70,7 +70,7 @@ pub(crate) fn line(out: &mut impl Write, json: String) -> io::Result<()> {
 
 /// The same JSON without the line breaks of Unicode, at which some programs end a line: Node's `readline`, and Python's
 /// `splitlines`. Only strings can have them, and those of ASCII are escaped in JSON anyway.
-fn unbroken(json: String) -> String {
+pub(crate) fn unbroken(json: String) -> String {
     if memchr2(FIRST_BYTES[0], FIRST_BYTES[1], json.as_bytes()).is_none() {
         return json;
     }
