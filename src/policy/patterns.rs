@@ -82,7 +82,10 @@ impl Policy {
     /// a line break, white space other than spaces at the end, a byte order mark, a list in braces (`*.{pem,key}`), and classes with names
     /// (`[[:digit:]]`) or backslashes. A leading `/` is the root, not the machine's.
     pub fn deny<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self> {
-        Ok(Self { lists: vec![Patterns::new(patterns)?], hard_links: HardLinks::Allow })
+        let list = Patterns::new(patterns)?;
+        // One that has none would be asked all the same.
+        let lists = if list.exact.is_empty() { Vec::new() } else { vec![list] };
+        Ok(Self { lists, hard_links: HardLinks::Allow })
     }
 
     /// Denies what either of them denies. An exception takes nothing from the other's patterns: so a list that comes with the files
@@ -123,6 +126,9 @@ impl Policy {
     pub(crate) fn denies(&self, path: &RelPath, end: End) -> bool {
         #[cfg(test)]
         MATCHES.set(MATCHES.get() + 1);
+        if self.lists.is_empty() {
+            return false;
+        }
         let path = Path::new(path.as_os_str());
         let folded = folded(&path.to_string_lossy());
         self.lists.iter().any(|list| list.deny(path, folded.as_ref(), end))
