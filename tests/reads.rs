@@ -33,34 +33,31 @@ struct Reads {
 
 struct Counter {
     io: File,
-    /// What looking takes by itself.
-    look: Reads,
 }
 
 impl Counter {
     fn new() -> Self {
-        let counter = Self { io: File::open("/proc/self/io").unwrap(), look: Reads { bytes: 0, calls: 0 } };
-        // The numbers have as many digits in both, so that looking takes as many bytes.
-        let (first, second) = (counter.now(), counter.now());
-        Self { look: Reads { bytes: second.bytes - first.bytes, calls: second.calls - first.calls }, ..counter }
+        Self { io: File::open("/proc/self/io").unwrap() }
     }
 
-    fn now(&self) -> Reads {
+    /// What was read before this look, and with it: the look itself is counted when it is done.
+    fn look(&self) -> (Reads, Reads) {
         let mut text = [0; 512];
         let length = self.io.read_at(&mut text, 0).unwrap();
         let text = std::str::from_utf8(&text[..length]).unwrap();
-        let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse().unwrap();
-        Reads { bytes: value("rchar:"), calls: value("syscr:") }
+        let value = |name: &str| -> u64 {
+            text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse().unwrap()
+        };
+        let before = Reads { bytes: value("rchar:"), calls: value("syscr:") };
+        (before, Reads { bytes: before.bytes + length as u64, calls: before.calls + 1 })
     }
 
     /// What `read` reads.
     fn count<T>(&self, read: impl FnOnce() -> T) -> (T, Reads) {
-        let before = self.now();
+        let (_, before) = self.look();
         let result = read();
-        let after = self.now();
-        // The number may have got a digit.
-        let bytes = after.bytes - before.bytes - self.look.bytes;
-        (result, Reads { bytes, calls: after.calls - before.calls - self.look.calls })
+        let (after, _) = self.look();
+        (result, Reads { bytes: after.bytes - before.bytes, calls: after.calls - before.calls })
     }
 }
 
