@@ -1,6 +1,6 @@
 //! Lines of input, none of them kept beyond a bound.
 
-use std::io::{self, BufRead, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 /// Longest line in bytes, without its line break.
 const MAX_LINE_BYTES: u64 = 1024 * 1024;
@@ -11,14 +11,14 @@ pub(crate) enum Line<'a> {
     TooLong,
 }
 
-pub(crate) struct LineReader<R> {
-    input: R,
+pub(crate) struct LineReader {
+    input: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
 }
 
-impl<R: BufRead> LineReader<R> {
-    pub(crate) fn new(input: R) -> Self {
-        Self { input, line: Vec::new() }
+impl LineReader {
+    pub(crate) fn new(input: impl Read + Send + 'static) -> Self {
+        Self { input: BufReader::new(Box::new(input)), line: Vec::new() }
     }
 
     /// `None` at the end of the input. Shows all of a line that is too long, in parts, to `seen`.
@@ -72,7 +72,7 @@ mod tests {
 
     /// Lines as text; `None` for a refused one.
     fn lines(input: &[u8]) -> Vec<Option<String>> {
-        let mut reader = LineReader::new(input);
+        let mut reader = LineReader::new(io::Cursor::new(input.to_vec()));
         std::iter::from_fn(|| {
             reader.next_line(|_| {}).unwrap().map(|line| match line {
                 Line::Text(text) => Some(String::from_utf8(text.to_vec()).unwrap()),
@@ -94,7 +94,7 @@ mod tests {
     fn shows_all_of_a_line_that_is_too_long() {
         let long = "abc".repeat(BOUND);
         let input = format!("{long}\na\n");
-        let mut reader = LineReader::new(io::BufReader::with_capacity(1000, input.as_bytes()));
+        let mut reader = LineReader::new(io::Cursor::new(input.into_bytes()));
         let mut seen = Vec::new();
         assert!(matches!(reader.next_line(|part| seen.extend_from_slice(part)), Ok(Some(Line::TooLong))));
         assert!(seen == long.as_bytes());

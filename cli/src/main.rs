@@ -3,6 +3,7 @@
 mod args;
 mod audit;
 mod budget;
+mod crew;
 mod failure;
 mod input;
 mod jsonl;

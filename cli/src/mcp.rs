@@ -1,25 +1,28 @@
 //! A server of the Model Context Protocol on standard input and output.
 //!
-//! The SDK knows the protocol: its revisions, who may ask what and when, and which request is cancelled. Around it stand our own
-//! reader of bounded lines, and threads that read files:
+//! The SDK knows the protocol: its revisions, who may ask what and when, and what an answer has in it. Around it stand our own reader
+//! of bounded lines, and threads that read files. Until there is a session the SDK's loop reads the input itself; from then on the
+//! threads do, and have the SDK handle calls of the tool right there:
 //!
 //! ```text
-//! input -> reader thread -> Lines (a transport) -> the SDK's loop -> Server -> workers
-//!                           output <- Lines <-------------------------|
+//! input -> Opening -> Lines (a transport) -> the SDK's loop -> output
+//!
+//! input -> Crew: Session ------ calls -> the SDK's handler -> output
+//!                   |--- the rest ---> Lines -> the SDK's loop -> output
 //! ```
 //!
 //! Every message takes a share of a budget of bytes from when it is read until its answer is written, so that neither a flood of
 //! calls nor a client that takes no answers makes memory grow. When all shares are back, everything is answered.
 
 mod answers;
+mod client;
 mod message;
 mod output;
 mod progress;
-mod reader;
 mod server;
+mod session;
 mod transport;
 mod unanswered;
-mod workers;
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -32,16 +35,16 @@ use tokio::runtime;
 use tokio::sync::mpsc;
 
 pub(crate) use self::answers::Answers;
+use self::client::Client;
 use self::output::Output;
-use self::reader::Reader;
 use self::server::Server;
-use self::transport::Lines;
-use self::unanswered::Unanswered;
-use self::workers::Workers;
+use self::session::{Input, Job, Session};
+use self::transport::{Lines, Opening};
 use crate::Failure;
 use crate::budget::Budget;
+use crate::crew::Crew;
+use crate::input::LineReader;
 use crate::reads::{Call, Reads};
-use crate::threads::join;
 
 /// Most bytes of memory for what is read and not answered.
 const MAX_UNANSWERED_BYTES: usize = 128 * 1024 * 1024;
@@ -82,36 +85,54 @@ fn serve_reading(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), Failure> {
-    let workers = Workers::start(options.jobs).map_err(Failure::Threads)?;
-    let (budget, unanswered) = (Budget::new(MAX_UNANSWERED_BYTES), Arc::new(Unanswered::default()));
-    let (sender, messages) = mpsc::unbounded_channel();
-    let reader = Reader { budget: Arc::clone(&budget), unanswered: Arc::clone(&unanswered), messages: sender };
-    let reader = reader.start(input).map_err(Failure::Threads)?;
-    let tool = options.answers.tool(definition);
-    let server = Server::new(read, tool, options.answers, workers, Arc::clone(&unanswered));
     let (output, mut failed) = Output::new(output);
-    let transport = Lines { messages, output, budget, unanswered };
+    let client = Arc::new(Client::new(Budget::new(MAX_UNANSWERED_BYTES), output));
+    let (tool, answers) = (options.answers.tool(definition), options.answers);
+    let server = Arc::new(Server { tool, read, answers, client: Arc::clone(&client) });
     let runtime = runtime::Builder::new_current_thread().enable_time().build().map_err(Failure::Threads)?;
+    let mut crew = None;
     let outcome = runtime.block_on(async {
         tokio::select! {
             biased;
             // Whatever still runs is of use to nobody, and ends with the process.
             Ok(error) = &mut failed => Err(Failure::Output(error)),
-            outcome = session(server, transport) => outcome,
+            outcome = session(client, server, options.jobs, LineReader::new(input), &mut crew) => outcome,
         }
     });
-    // The session may have broken off because of it.
-    outcome.map_err(|failure| failed.try_recv().map_or(failure, Failure::Output))?;
-    join(reader).map_err(Failure::Input)
+    // Whatever ended the session, this may have been behind it.
+    let outcome = failed.try_recv().map_or(outcome, |error| Err(Failure::Output(error)));
+    let Some(crew) = crew else { return outcome };
+    if outcome.is_err() {
+        crew.give_up();
+    }
+    // A panic of its threads goes on here.
+    outcome.and(crew.wait())
 }
 
-async fn session(server: Server, transport: Lines<impl Write + Send + 'static>) -> Result<(), Failure> {
-    let running = match server.serve(transport).await {
+/// The threads that read are `crew` as soon as there is a session.
+async fn session(
+    client: Arc<Client>,
+    server: Arc<Server>,
+    jobs: usize,
+    lines: LineReader,
+    crew: &mut Option<Arc<Crew<Session>>>,
+) -> Result<(), Failure> {
+    let (sender, requests) = mpsc::unbounded_channel();
+    let opening = Opening::new(lines);
+    let transport = Lines { client: Arc::clone(&client), opening: opening.clone(), requests };
+    let running = match Arc::clone(&server).serve(transport).await {
         Ok(running) => running,
-        // The input may end before anything is asked.
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        // The input may end before there is a session.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return opening.leave().map(drop).map_err(Failure::Input),
         Err(error) => return Err(Failure::Session(error.to_string())),
     };
+    // The SDK's loop is a task that has not run yet, since nothing was waited for here. It will not find the input.
+    if let Some((lines, call)) = opening.leave().map_err(Failure::Input)? {
+        // What the session begins with, if it is a call, gets another id, so that what the SDK's loop says to it is of nothing.
+        let first = call.and_then(|(request, own)| Some(Job::Call(Box::new(request), client.unanswered.rename(&own)?)));
+        let session = Session { client, server, peer: running.peer().clone() };
+        *crew = Some(Crew::start(session, jobs, Input { lines, requests: sender }, first)?);
+    }
     match running.waiting().await {
         Ok(QuitReason::Closed) => Ok(()),
         other => Err(Failure::Session(format!("the session broke off: {other:?}"))),

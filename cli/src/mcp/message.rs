@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 pub(super) enum Message {
     Request(Box<ClientRequest>, RequestId),
     /// Of the request with this id.
-    Cancellation(Box<CancelledNotification>, RequestId),
+    Cancellation(RequestId),
     /// What is none, with its answer.
     Refused(Box<ServerJsonRpcMessage>),
     /// What needs no answer and changes nothing, such as that the client is initialized.
@@ -87,8 +87,7 @@ fn message(fields: &Fields<'_>, id: Option<&RequestId>) -> Result<Message, Error
 /// The only notification that this server heeds.
 fn cancellation(method: &RawValue, params: Option<&RawValue>) -> Option<Message> {
     let cancelled: CancelledNotification = typed(method, params?).ok()?;
-    let id = cancelled.params.request_id.clone()?;
-    Some(Message::Cancellation(Box::new(cancelled), id))
+    cancelled.params.request_id.map(Message::Cancellation)
 }
 
 /// Known methods are told apart here: the SDK would take one whose parameters are wrong for a method that it does not know.

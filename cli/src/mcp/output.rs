@@ -7,30 +7,35 @@ use tokio::sync::oneshot;
 
 use crate::print;
 
-pub(super) struct Output<W> {
-    writer: W,
+pub(super) struct Output {
+    writer: Box<dyn Write + Send>,
     /// Used up by the first failure; nothing is written from then on.
     failure: Option<oneshot::Sender<io::Error>>,
 }
 
-impl<W: Write> Output<W> {
+impl Output {
     /// The receiver hears when writing has failed.
-    pub(super) fn new(writer: W) -> (Self, oneshot::Receiver<io::Error>) {
+    pub(super) fn new(writer: impl Write + Send + 'static) -> (Self, oneshot::Receiver<io::Error>) {
         let (failure, failed) = oneshot::channel();
-        (Self { writer, failure: Some(failure) }, failed)
+        (Self { writer: Box::new(writer), failure: Some(failure) }, failed)
     }
 
-    /// Waits while the client does not read: what there is to write then grows no more, and what it asks is still taken in.
+    /// Waits while the client does not read.
     pub(super) fn write(&mut self, message: &ServerJsonRpcMessage) -> io::Result<()> {
-        let failure = self.failure.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        match serde_json::to_string(message).map_err(Into::into).and_then(|line| print::line(&mut self.writer, line)) {
-            Ok(()) => self.failure = Some(failure),
-            Err(error) => {
-                // Fails when the session has ended already.
-                let _ = failure.send(error);
-                return Err(io::ErrorKind::BrokenPipe.into());
-            }
+        if self.failure.is_none() {
+            return Err(io::ErrorKind::BrokenPipe.into());
         }
-        Ok(())
+        let written = serde_json::to_string(message).map_err(Into::into);
+        written.and_then(|line| print::line(&mut self.writer, line)).map_err(|error| {
+            self.fail(error);
+            io::ErrorKind::BrokenPipe.into()
+        })
+    }
+
+    pub(super) fn fail(&mut self, error: io::Error) {
+        if let Some(failure) = self.failure.take() {
+            // Fails when the session has ended already.
+            let _ = failure.send(error);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The server as the SDK calls it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -8,75 +9,42 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use tokio::sync::Semaphore;
 
 use super::Reading;
 use super::answers::Answers;
+use super::client::Client;
 use super::message::{Call, shown};
-use super::progress;
-use super::unanswered::Unanswered;
-use super::workers::Workers;
+use super::progress::Teller;
 
 const INSTRUCTIONS: &str =
     "Reads text files inside the allowed directories, in parts that fit. Paths are relative to the first one.";
 
 pub(super) struct Server {
-    read: Arc<Reading>,
-    tool: Tool,
-    answers: Answers,
-    workers: Workers,
-    /// One permit a worker.
-    idle: Arc<Semaphore>,
-    unanswered: Arc<Unanswered>,
+    pub(super) tool: Tool,
+    pub(super) read: Arc<Reading>,
+    pub(super) answers: Answers,
+    pub(super) client: Arc<Client>,
 }
+
+/// In the extensions of a request: it is handled by a thread that may wait for files.
+#[derive(Clone)]
+pub(super) struct MayWait;
 
 impl Server {
-    pub(super) fn new(
-        read: Arc<Reading>,
-        tool: Tool,
-        answers: Answers,
-        workers: Workers,
-        unanswered: Arc<Unanswered>,
-    ) -> Self {
-        let idle = Arc::new(Semaphore::new(workers.count()));
-        Self { read, tool, answers, workers, idle, unanswered }
-    }
-
-    async fn read(&self, context: RequestContext<RoleServer>) -> CallToolResult {
-        let permit = tokio::select! {
-            biased;
-            () = context.ct.cancelled() => return self.cancelled(&context),
-            permit = Arc::clone(&self.idle).acquire_owned() => permit.expect("is never closed"),
+    /// Reads. A panic is told on standard error.
+    fn result(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let call: &Call = context.extensions.get().expect("every call of a tool was given one as it was read");
+        let cancelled = self.client.unanswered.flag(&context.id);
+        let teller = context.meta.get_progress_token().map(Teller::new);
+        let tell = |progress| {
+            if let Some(news) = teller.as_ref().and_then(|teller| teller.news(progress)) {
+                // A client that is gone is noticed elsewhere.
+                let _ = self.client.tell(news);
+            }
         };
-        let id = context.id.clone();
-        let Some(cancelled) = self.unanswered.flag(&id) else { return self.cancelled(&context) };
-        let (teller, mut listener) = progress::channel(&context);
-        let (read, answers) = (Arc::clone(&self.read), self.answers);
-        let mut read = self.workers.run(move || {
-            let call = call(&context);
-            answers.result(&read(&call.id, &call.arguments, &*cancelled, &|news| teller.tell(news)))
-        });
-        let result = loop {
-            let news = tokio::select! {
-                biased;
-                result = &mut read => break result,
-                news = listener.news() => news,
-            };
-            listener.pass_on(news).await;
-        };
-        self.unanswered.keep(&id, permit);
-        result.unwrap_or_else(|_| self.answers.broken_off())
+        let read = || self.answers.result(&(self.read)(&call.id, &call.arguments, &*cancelled, &tell));
+        catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| self.answers.broken_off())
     }
-
-    /// Of a call whose turn to read never comes. It gets no answer, whatever this is, but it is recorded like any other.
-    fn cancelled(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let call = call(context);
-        self.answers.result(&(self.read)(&call.id, &call.arguments, &|| true, &|_| {}))
-    }
-}
-
-fn call(context: &RequestContext<RoleServer>) -> &Call {
-    context.extensions.get().expect("every call of a tool was given one as it was read")
 }
 
 impl ServerHandler for Server {
@@ -106,7 +74,11 @@ impl ServerHandler for Server {
         if request.name != self.tool.name {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", shown(&request.name)), None));
         }
-        Ok(self.read(context).await.into())
+        if context.extensions.get::<MayWait>().is_none() {
+            // The SDK's loop hears of no call but the one that a session begins with, which is answered by a thread as all others are.
+            return Err(ErrorData::internal_error("Internal error: the call is answered elsewhere", None));
+        }
+        Ok(self.result(&context).into())
     }
 
     async fn on_custom_request(

@@ -4,12 +4,10 @@
 //! still run; whatever comes of that must not be taken for the new one's.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::RequestId;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::budget::Share;
 
@@ -34,8 +32,6 @@ pub(super) struct Place {
     id: RequestId,
     _share: Share,
     cancelled: Arc<AtomicBool>,
-    /// Of one that read: the next may read when this answer is out, so that answers do not pile up.
-    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Place {
@@ -44,8 +40,22 @@ impl Place {
         &self.id
     }
 
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl Requests {
+    fn insert(&mut self, place: Place) -> RequestId {
+        self.last += 1;
+        let own = RequestId::Number(self.last);
+        self.ids.insert(place.id.clone(), own.clone());
+        self.places.insert(own.clone(), place);
+        own
     }
 }
 
@@ -54,33 +64,37 @@ impl Unanswered {
     /// told.
     pub(super) fn start(&self, id: RequestId, share: Share) -> Result<RequestId, Share> {
         let mut requests = self.requests();
-        let own = RequestId::Number(requests.last + 1);
-        match requests.ids.entry(id.clone()) {
-            Entry::Occupied(_) => return Err(share),
-            Entry::Vacant(entry) => drop(entry.insert(own.clone())),
+        if requests.ids.contains_key(&id) {
+            return Err(share);
         }
-        requests.last += 1;
-        requests.places.insert(own.clone(), Place { id, _share: share, cancelled: Arc::default(), permit: None });
-        Ok(own)
+        Ok(requests.insert(Place { id, _share: share, cancelled: Arc::default() }))
     }
 
-    /// What tells that this one is cancelled; `None` where it was, and is gone.
-    pub(super) fn flag(&self, own: &RequestId) -> Option<Arc<AtomicBool>> {
-        self.requests().places.get(own).map(|place| Arc::clone(&place.cancelled))
+    /// Another id of ours for a request; `None` where it is answered.
+    pub(super) fn rename(&self, own: &RequestId) -> Option<RequestId> {
+        let mut requests = self.requests();
+        let place = requests.places.remove(own)?;
+        Some(requests.insert(place))
     }
 
-    /// What reads stops; the request is there until it is ended. Our id of the client's request, where there is one.
-    pub(super) fn cancel(&self, id: &RequestId) -> Option<RequestId> {
-        let own = self.requests().ids.get(id)?.clone();
-        self.flag(&own)?.store(true, Ordering::Relaxed);
-        Some(own)
+    /// What tells that this one is cancelled.
+    pub(super) fn flag(&self, own: &RequestId) -> Arc<AtomicBool> {
+        self.requests().places.get(own).map(|place| Arc::clone(&place.cancelled)).unwrap_or_default()
     }
 
-    /// Keeps the permit until the answer is written. One that is cancelled gets no answer, and gives it back at once.
-    pub(super) fn keep(&self, own: &RequestId, permit: OwnedSemaphorePermit) {
-        if let Some(place) = self.requests().places.get_mut(own) {
-            place.permit = Some(permit);
-        }
+    pub(super) fn is_cancelled(&self, own: &RequestId) -> bool {
+        self.requests().places.get(own).is_some_and(Place::is_cancelled)
+    }
+
+    /// What reads stops; the request is there until it is ended. Whether there is one.
+    pub(super) fn cancel(&self, id: &RequestId) -> bool {
+        let requests = self.requests();
+        let place = requests.ids.get(id).and_then(|own| requests.places.get(own));
+        place.inspect(|place| place.cancel()).is_some()
+    }
+
+    pub(super) fn cancel_all(&self) {
+        self.requests().places.values().for_each(Place::cancel);
     }
 
     /// `None` where nothing waits for an answer.

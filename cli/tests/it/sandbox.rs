@@ -25,13 +25,17 @@ fn has_landlock() -> bool {
     is_there
 }
 
-/// A server that has answered once, so that all its threads run.
+/// A server that has answered in a session, so that all its threads run.
 #[track_caller]
 fn running(directory: &TempDir, arguments: &[&str]) -> Child {
     let mut child = spawn(directory, arguments);
+    let client = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}});
-    writeln!(child.stdin.as_mut().unwrap(), "{ping}").unwrap();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+    write!(child.stdin.as_mut().unwrap(), "{initialize}\n{ping}\n").unwrap();
+    let mut output = BufReader::new(child.stdout.as_mut().unwrap());
+    (0..2).for_each(|_| assert!(output.read_line(&mut String::new()).unwrap() > 0));
     child
 }
 
