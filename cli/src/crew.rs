@@ -67,6 +67,8 @@ struct State<W: Work> {
     input: Option<W::Input>,
     /// How often it was laid down.
     turns: u64,
+    /// The turn behind which nothing came for a while, so that nobody looks at the input any more.
+    idle_turn: u64,
     /// Whether a thread looks at it.
     is_watched: bool,
     /// In the order in which they were read.
@@ -74,13 +76,20 @@ struct State<W: Work> {
     /// Those that were cancelled while they waited.
     cancelled: VecDeque<W::Job>,
     running: usize,
-    /// Whether a cancelled one runs.
-    runs_aside: bool,
-    /// Whether the input has ended.
-    is_closed: bool,
-    /// Whether there is nobody to work for.
-    is_abandoned: bool,
+    /// How many of the cancelled run: none or one.
+    running_aside: usize,
+    phase: Phase,
     end: End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// More may come.
+    Open,
+    /// The input has ended.
+    Closed,
+    /// There is nobody to work for.
+    Abandoned,
 }
 
 /// What went wrong.
@@ -105,57 +114,65 @@ enum Place {
 }
 
 impl<W: Work> State<W> {
-    fn new(first: Option<W::Job>) -> Self {
+    fn new() -> Self {
         Self {
-            // Not before it is known how many threads there are.
             jobs: 0,
             input: None,
             turns: 0,
+            idle_turn: 0,
             is_watched: false,
-            waiting: first.into_iter().collect(),
+            waiting: VecDeque::new(),
             cancelled: VecDeque::new(),
             running: 0,
-            runs_aside: false,
-            is_closed: false,
-            is_abandoned: false,
+            running_aside: 0,
+            phase: Phase::Open,
             end: End::default(),
         }
     }
 
     /// The next job that may run, which takes its place.
     fn next_job(&mut self) -> Option<(W::Job, Place)> {
-        if !self.runs_aside {
-            if let Some(job) = self.cancelled.pop_front() {
-                self.runs_aside = true;
-                return Some((job, Place::Aside));
-            }
+        if self.has_job_aside() {
+            self.running_aside += 1;
+            return Some((self.cancelled.pop_front()?, Place::Aside));
         }
-        if self.running < self.jobs {
-            let job = self.waiting.pop_front()?;
+        if self.has_job_in_turn() {
             self.running += 1;
-            return Some((job, Place::InTurn));
+            return Some((self.waiting.pop_front()?, Place::InTurn));
         }
         None
     }
 
-    fn has_job(&self) -> bool {
-        (!self.runs_aside && !self.cancelled.is_empty()) || (self.running < self.jobs && !self.waiting.is_empty())
+    fn has_job_aside(&self) -> bool {
+        self.running_aside == 0 && !self.cancelled.is_empty()
+    }
+
+    fn has_job_in_turn(&self) -> bool {
+        self.running < self.jobs && !self.waiting.is_empty()
     }
 
     fn leave(&mut self, place: Place) {
         match place {
             Place::InTurn => self.running -= 1,
-            Place::Aside => self.runs_aside = false,
+            Place::Aside => self.running_aside -= 1,
         }
+    }
+
+    fn needs_watch(&self) -> bool {
+        !self.is_watched && self.turns != self.idle_turn
     }
 
     /// Whether nothing is left to take up. Jobs may still run.
     fn is_drained(&self) -> bool {
-        self.is_abandoned || (self.is_closed && self.waiting.is_empty() && self.cancelled.is_empty())
+        match self.phase {
+            Phase::Open => false,
+            Phase::Closed => self.waiting.is_empty() && self.cancelled.is_empty(),
+            Phase::Abandoned => true,
+        }
     }
 
     fn is_over(&self) -> bool {
-        self.is_abandoned || (self.is_drained() && self.running == 0 && !self.runs_aside)
+        self.phase == Phase::Abandoned || (self.is_drained() && self.running + self.running_aside == 0)
     }
 }
 
@@ -163,16 +180,17 @@ impl<W: Work> Crew<W> {
     /// Starts `jobs` threads and those beside them. Where the machine gives fewer, these do the same work. `first` comes before what
     /// the input has.
     pub(crate) fn start(work: W, jobs: usize, input: W::Input, first: Option<W::Job>) -> Result<Arc<Self>, Failure> {
-        let state = Mutex::new(State::new(first));
-        let crew = Arc::new(Self { work, state, wake: Condvar::new(), over: Condvar::new() });
-        let start = |input| {
+        let crew = Arc::new(Self { work, state: Mutex::new(State::new()), wake: Condvar::new(), over: Condvar::new() });
+        let start = |leading| {
             let crew = Arc::clone(&crew);
-            spawn(move || crew.run(input))
+            spawn(move || crew.run(leading))
         };
-        start(Some(input)).map_err(Failure::Threads)?;
+        // No job is taken in before it is known how many there may be.
+        let mut state = crew.lock();
+        start(Some((input, first))).map_err(Failure::Threads)?;
         let others = (1..jobs.saturating_add(OTHERS)).map_while(|_| start(None).ok()).count();
-        crew.lock().jobs = (1 + others).saturating_sub(OTHERS).max(1);
-        crew.wake.notify_all();
+        state.jobs = (1 + others).saturating_sub(OTHERS).max(1);
+        drop(state);
         Ok(crew)
     }
 
@@ -192,10 +210,11 @@ impl<W: Work> Crew<W> {
         self.abandon(|_| {});
     }
 
-    fn run(&self, input: Option<W::Input>) {
+    /// What a thread does, the first of them with the input and perhaps a job.
+    fn run(&self, leading: Option<(W::Input, Option<W::Job>)>) {
         let work = || {
-            if let Some(input) = input {
-                self.lead(input);
+            if let Some((input, first)) = leading {
+                self.begin(input, first);
             }
             while let Some(task) = self.next_task() {
                 match task {
@@ -206,6 +225,16 @@ impl<W: Work> Crew<W> {
         };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
             self.abandon(|end| end.panic = Some(panic));
+        }
+    }
+
+    fn begin(&self, input: W::Input, first: Option<W::Job>) {
+        let input = match first {
+            Some(job) => self.take_in(job, input),
+            None => Some(input),
+        };
+        if let Some(input) = input {
+            self.lead(input);
         }
     }
 
@@ -222,7 +251,7 @@ impl<W: Work> Crew<W> {
                 self.tell_if_drained(&state);
                 return Some(Task::Perform(job, place));
             }
-            if state.is_watched || state.input.is_none() {
+            if !state.needs_watch() {
                 state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
@@ -234,8 +263,8 @@ impl<W: Work> Crew<W> {
         }
     }
 
-    /// Looks at the input until it has lain for a tick, which gives it to this thread; or until somebody waited in it for that long, or
-    /// there is something else to do.
+    /// Looks at the input until it has lain for a tick, which gives it to this thread; or until nothing has come for that long, or there
+    /// is something else to do.
     fn watch<'a>(&self, mut state: MutexGuard<'a, State<W>>) -> (MutexGuard<'a, State<W>>, Option<W::Input>) {
         state.is_watched = true;
         loop {
@@ -243,10 +272,15 @@ impl<W: Work> Crew<W> {
             let woken = self.wake.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner);
             state = woken.0;
             let is_idle = woken.1.timed_out() && state.turns == turn;
-            let is_wanted = state.is_drained() || state.has_job();
-            if is_idle || is_wanted {
+            let is_wanted = state.is_drained() || state.has_job_aside() || state.has_job_in_turn();
+            if is_wanted {
                 state.is_watched = false;
-                let input = if is_wanted { None } else { state.input.take() };
+                return (state, None);
+            }
+            if is_idle {
+                state.is_watched = false;
+                state.idle_turn = turn;
+                let input = state.input.take();
                 return (state, input);
             }
         }
@@ -271,7 +305,7 @@ impl<W: Work> Crew<W> {
     /// Does the job, or has it wait for its turn. The input is gone when another thread has taken it over.
     fn take_in(&self, job: W::Job, input: W::Input) -> Option<W::Input> {
         let mut state = self.lock();
-        if state.is_abandoned {
+        if state.phase == Phase::Abandoned {
             return None;
         }
         if state.running == state.jobs || !state.waiting.is_empty() {
@@ -292,7 +326,7 @@ impl<W: Work> Crew<W> {
 
     /// Somebody looks at the input, or is woken to do so.
     fn have_watched(&self, state: &State<W>) {
-        if state.input.is_some() && !state.is_watched {
+        if state.needs_watch() {
             self.wake.notify_one();
         }
     }
@@ -319,7 +353,9 @@ impl<W: Work> Crew<W> {
     fn close(&self, input: W::Input, error: Option<io::Error>) {
         drop(input);
         let mut state = self.lock();
-        state.is_closed = true;
+        if state.phase == Phase::Open {
+            state.phase = Phase::Closed;
+        }
         state.end.input = error;
         self.tell_if_drained(&state);
         self.tell_if_over(&state);
@@ -327,16 +363,16 @@ impl<W: Work> Crew<W> {
 
     /// Drops what waits.
     fn abandon(&self, why: impl FnOnce(&mut End)) {
+        self.work.abandon();
         let mut state = self.lock();
         why(&mut state.end);
-        state.is_abandoned = true;
+        state.phase = Phase::Abandoned;
         let dropped = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.cancelled), state.input.take());
         self.wake.notify_all();
         self.over.notify_all();
         drop(state);
         // Not while others wait for the lock.
         drop(dropped);
-        self.work.abandon();
     }
 
     fn tell_if_drained(&self, state: &State<W>) {
@@ -353,5 +389,150 @@ impl<W: Work> Crew<W> {
 
     fn lock(&self) -> MutexGuard<'_, State<W>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+    use std::thread::sleep;
+
+    use super::*;
+
+    /// What the input of a test has.
+    type Said = Heard<Box<dyn FnOnce() -> io::Result<()> + Send>>;
+
+    /// Jobs do what they are. All that wait count as cancelled when one is.
+    #[derive(Default)]
+    struct Doing {
+        running: AtomicUsize,
+        most: AtomicUsize,
+        abandoned: AtomicUsize,
+    }
+
+    impl Work for Doing {
+        type Input = mpsc::Receiver<Said>;
+        type Job = Box<dyn FnOnce() -> io::Result<()> + Send>;
+
+        fn hear(&self, input: &mut Self::Input) -> io::Result<Option<Said>> {
+            Ok(input.recv().ok())
+        }
+
+        fn is_cancelled(&self, _: &Self::Job) -> bool {
+            true
+        }
+
+        fn perform(&self, job: Self::Job) -> io::Result<()> {
+            self.most.fetch_max(1 + self.running.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+            let result = job();
+            self.running.fetch_sub(1, Ordering::SeqCst);
+            result
+        }
+
+        fn abandon(&self) {
+            self.abandoned.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn crew(jobs: usize) -> (mpsc::Sender<Said>, Arc<Crew<Doing>>) {
+        let (sender, input) = mpsc::channel();
+        (sender, Crew::start(Doing::default(), jobs, input, None).unwrap())
+    }
+
+    fn job(work: impl FnOnce() + Send + 'static) -> Said {
+        Heard::Job(Box::new(move || {
+            work();
+            Ok(())
+        }))
+    }
+
+    /// A job that lasts until it is told to end, and tells that it runs.
+    fn lasting() -> (Said, mpsc::Receiver<()>, mpsc::Sender<()>) {
+        let ((runs, running), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
+        let work = move || {
+            runs.send(()).unwrap();
+            let _ = ended.recv();
+        };
+        (job(work), running, end)
+    }
+
+    #[test]
+    fn does_each_job_once_and_no_more_at_a_time_than_it_may() {
+        for jobs in [1, 2, 5] {
+            let (sender, crew) = crew(jobs);
+            let done = Arc::new(Mutex::new(Vec::new()));
+            for number in 0..500_u64 {
+                let done = Arc::clone(&done);
+                let pause = Duration::from_micros(if number % 50 == 0 { 3000 } else { number % 7 });
+                let work = move || {
+                    sleep(pause);
+                    done.lock().unwrap().push(number);
+                };
+                sender.send(job(work)).unwrap();
+            }
+            drop(sender);
+            assert!(crew.wait().is_ok());
+            let mut done = done.lock().unwrap();
+            assert!(jobs > 1 || done.is_sorted(), "one at a time is in order");
+            done.sort_unstable();
+            assert!(done.iter().copied().eq(0..500));
+            assert!(crew.work.most.load(Ordering::SeqCst) <= jobs);
+        }
+    }
+
+    #[test]
+    fn jobs_that_last_hold_neither_the_input_nor_others_up() {
+        let (sender, crew) = crew(3);
+        let lasting = [(); 2].map(|()| {
+            let (job, running, end) = lasting();
+            sender.send(job).unwrap();
+            running.recv().unwrap();
+            end
+        });
+        for _ in 0..100 {
+            let (done, is_done) = mpsc::channel();
+            sender.send(job(move || done.send(()).unwrap())).unwrap();
+            is_done.recv().unwrap();
+        }
+        assert_eq!(crew.work.most.load(Ordering::SeqCst), 3);
+        drop((lasting, sender));
+        assert!(crew.wait().is_ok());
+    }
+
+    #[test]
+    fn cancelled_jobs_wait_for_no_other() {
+        let (sender, crew) = crew(1);
+        let (first, running, end) = lasting();
+        sender.send(first).unwrap();
+        running.recv().unwrap();
+        let (done, is_done) = mpsc::channel();
+        for _ in 0..3 {
+            let done = done.clone();
+            sender.send(job(move || done.send(()).unwrap())).unwrap();
+        }
+        sleep(20 * TICK);
+        assert_eq!(is_done.try_recv(), Err(mpsc::TryRecvError::Empty), "they wait for their turn");
+        sender.send(Heard::Cancellation).unwrap();
+        (0..3).for_each(|_| is_done.recv().unwrap());
+        drop((end, sender));
+        assert!(crew.wait().is_ok());
+    }
+
+    #[test]
+    fn a_failure_ends_it_though_nothing_ends_the_input() {
+        let (sender, crew) = crew(2);
+        sender.send(Heard::Job(Box::new(|| Err(io::ErrorKind::StorageFull.into())))).unwrap();
+        assert!(matches!(crew.wait(), Err(Failure::Output(error)) if error.kind() == io::ErrorKind::StorageFull));
+        assert_eq!(crew.work.abandoned.load(Ordering::SeqCst), 1);
+        drop(sender);
+    }
+
+    #[test]
+    #[should_panic(expected = "as the test wants it")]
+    fn a_panic_ends_it_and_goes_on_where_it_is_waited_for() {
+        let (sender, crew) = crew(2);
+        sender.send(job(|| panic!("as the test wants it"))).unwrap();
+        let _ = crew.wait();
     }
 }

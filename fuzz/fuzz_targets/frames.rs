@@ -8,6 +8,7 @@
 mod command {
     pub(crate) mod audit;
     pub(crate) mod budget;
+    pub(crate) mod crew;
     pub(crate) mod failure;
     pub(crate) mod input;
     pub(crate) mod jsonl;
@@ -25,7 +26,7 @@ use capread_fuzz::frames::{check_jsonl, check_mcp, tool};
 use libfuzzer_sys::fuzz_target;
 
 use crate::command::failure::Failure;
-use crate::command::{audit, budget, input, jsonl, mcp, outline, print, reads, threads};
+use crate::command::{audit, budget, crew, input, jsonl, mcp, outline, print, reads, threads};
 
 /// What the command tells its operator is told to nobody.
 fn log(_: impl std::fmt::Display) {}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -211,50 +212,97 @@ impl ReadTool {
 /// ```
 #[must_use]
 pub fn answer(result: &Result<ReadOutput>) -> Value {
-    let (text, structured) = match result {
-        Ok(output) => (output.to_string(), output.to_json()),
-        Err(error) => (error.to_string(), error.to_json()),
-    };
-    json!({
-        "content": [{"type": "text", "text": text}],
-        "structuredContent": structured,
-        "isError": result.is_err(),
-    })
+    value(&Answer(result))
 }
 
 impl ReadOutput {
     /// The facts of the window, as `structuredContent` has them.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let window = &self.window;
-        json!({
-            "path": self.path.to_string_lossy(),
-            "startLine": window.start_line,
-            "endLine": window.end_line,
-            "totalLines": window.total_lines,
-            "truncatedBy": window.cut.map(|cut| match cut {
-                Cut::Limit => "limit",
-                Cut::Lines => "lines",
-                Cut::Bytes { .. } | Cut::Scan { .. } => "bytes",
-            }),
-            "nextOffset": window.next_offset(),
-            "nextColumn": window.next_column(),
-            "bytes": window.text.len(),
-            "fileSize": self.file_size,
-            "encoding": window.encoding.to_ascii_lowercase(),
-            "bom": window.bom,
-            "replacements": window.replacements,
-            "controls": window.controls,
-            "lineEnds": window.line_ends.map(|ends| match ends {
-                LineEnds::Lf => "lf",
-                LineEnds::CrLf => "crlf",
-                LineEnds::Mixed => "mixed",
-            }),
-            "finalNewline": window.final_newline,
-            "links": self.links,
-            "version": self.version.to_string(),
-            "changedDuringRead": window.changed_during_read,
-        })
+        value(&Facts(self))
+    }
+}
+
+/// Nothing here has keys that are no strings, which is all that could fail.
+fn value(told: &impl Serialize) -> Value {
+    serde_json::to_value(told).unwrap_or_default()
+}
+
+/// See [`answer`]. Written out without a [`Value`] between, which would cost more than the text itself.
+pub(super) struct Answer<'a>(pub(super) &'a Result<ReadOutput>);
+
+impl Serialize for Answer<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(Some(3))?;
+        match self.0 {
+            Ok(output) => {
+                fields.serialize_entry("content", &[Text(&output.to_string())])?;
+                fields.serialize_entry("structuredContent", &Facts(output))?;
+            }
+            Err(error) => {
+                fields.serialize_entry("content", &[Text(&error.to_string())])?;
+                fields.serialize_entry("structuredContent", &error.to_json())?;
+            }
+        }
+        fields.serialize_entry("isError", &self.0.is_err())?;
+        fields.end()
+    }
+}
+
+/// A block of content.
+pub(super) struct Text<'a>(pub(super) &'a str);
+
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(Some(2))?;
+        fields.serialize_entry("type", "text")?;
+        fields.serialize_entry("text", self.0)?;
+        fields.end()
+    }
+}
+
+struct Facts<'a>(&'a ReadOutput);
+
+impl Serialize for Facts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let Self(output) = self;
+        let window = &output.window;
+        let mut facts = serializer.serialize_map(Some(18))?;
+        facts.serialize_entry("path", &output.path.to_string_lossy())?;
+        facts.serialize_entry("startLine", &window.start_line)?;
+        facts.serialize_entry("endLine", &window.end_line)?;
+        facts.serialize_entry("totalLines", &window.total_lines)?;
+        facts.serialize_entry("truncatedBy", &window.cut.map(name_of_cut))?;
+        facts.serialize_entry("nextOffset", &window.next_offset())?;
+        facts.serialize_entry("nextColumn", &window.next_column())?;
+        facts.serialize_entry("bytes", &window.text.len())?;
+        facts.serialize_entry("fileSize", &output.file_size)?;
+        facts.serialize_entry("encoding", &window.encoding.to_ascii_lowercase())?;
+        facts.serialize_entry("bom", &window.bom)?;
+        facts.serialize_entry("replacements", &window.replacements)?;
+        facts.serialize_entry("controls", &window.controls)?;
+        facts.serialize_entry("lineEnds", &window.line_ends.map(name_of_ends))?;
+        facts.serialize_entry("finalNewline", &window.final_newline)?;
+        facts.serialize_entry("links", &output.links)?;
+        facts.serialize_entry("version", &output.version.to_string())?;
+        facts.serialize_entry("changedDuringRead", &window.changed_during_read)?;
+        facts.end()
+    }
+}
+
+fn name_of_cut(cut: Cut) -> &'static str {
+    match cut {
+        Cut::Limit => "limit",
+        Cut::Lines => "lines",
+        Cut::Bytes { .. } | Cut::Scan { .. } => "bytes",
+    }
+}
+
+fn name_of_ends(ends: LineEnds) -> &'static str {
+    match ends {
+        LineEnds::Lf => "lf",
+        LineEnds::CrLf => "crlf",
+        LineEnds::Mixed => "mixed",
     }
 }
 

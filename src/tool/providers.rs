@@ -1,9 +1,10 @@
 //! Tool calls in the forms of the model providers, and the answers that belong to them.
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::json::{Fields, answer};
+use super::json::{Answer, Fields};
 use super::{NAME, ReadOutput, ReadRequest, ReadTool};
 use crate::cancel::Cancel;
 use crate::display::Shown;
@@ -181,7 +182,7 @@ impl Reply {
     pub fn answer(&self, result: &Result<ReadOutput>) -> String {
         let id = self.id.as_deref().unwrap_or("null");
         match self.form {
-            Form::Plain => with_id("id", id, &answer(result)),
+            Form::Plain => with_id("id", id, &Answer(result)),
             Form::Anthropic => {
                 let content = json!([{"type": "text", "text": text_of(result)}]);
                 let answer = json!({"type": "tool_result", "content": content, "is_error": result.is_err()});
@@ -210,15 +211,21 @@ fn text_of(result: &Result<ReadOutput>) -> String {
 }
 
 /// An object that starts with an id, which stays as its caller wrote it: taken apart, a number would lose digits.
-fn with_id(key: &str, id: &str, fields: &Value) -> String {
-    let fields = fields.to_string();
-    format!("{{\"{key}\":{id},{}", fields.trim_start_matches('{'))
+fn with_id(key: &str, id: &str, fields: &impl Serialize) -> String {
+    let mut answer = format!("{{\"{key}\":{id},");
+    answer.push_str(text(fields).trim_start_matches('{'));
+    answer
+}
+
+/// As in [`Answer`], nothing here can fail.
+fn text(told: &impl Serialize) -> String {
+    serde_json::to_string(told).unwrap_or_default()
 }
 
 /// `output` and `error` are the keys that Gemini's documentation names for a function's response.
 fn gemini(id: Option<&str>, name: &str, result: &Result<ReadOutput>) -> String {
     let key = if result.is_ok() { "output" } else { "error" };
     let response = json!({"name": name, "response": {key: text_of(result)}});
-    let response = id.map_or_else(|| response.to_string(), |id| with_id("id", id, &response));
+    let response = id.map_or_else(|| text(&response), |id| with_id("id", id, &response));
     format!("{{\"functionResponse\":{response}}}")
 }

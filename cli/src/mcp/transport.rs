@@ -13,7 +13,7 @@ use super::client::{Client, Received};
 use crate::input::LineReader;
 
 /// A call of the tool, with our id.
-pub(super) type Call = (ClientRequest, RequestId);
+pub(super) type Call = (Box<ClientRequest>, RequestId);
 
 /// The input while there is no session yet: the SDK asks for one message after the other then, and answers each before the next.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Opening {
             match client.hear(lines) {
                 Ok(Some(Received::Request(request, own))) => {
                     let is_call = matches!(*request, ClientRequest::CallToolRequest(_));
-                    *last_call = is_call.then(|| ((*request).clone(), own.clone()));
+                    *last_call = is_call.then(|| (request.clone(), own.clone()));
                     return Some(ClientJsonRpcMessage::request(*request, own));
                 }
                 Ok(Some(Received::Refusal(answer, _share))) => {
