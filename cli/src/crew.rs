@@ -32,6 +32,9 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// Waits for the next message, and takes it in. `None` at the end.
     fn hear(&self, input: &mut Self::Input) -> io::Result<Option<Heard<Self::Job>>>;
 
+    /// Whether the next message is there already, so that hearing it waits for nobody.
+    fn has_more(&self, input: &Self::Input) -> bool;
+
     /// Whether a job is not to wait for its turn any more.
     fn is_cancelled(&self, job: &Self::Job) -> bool;
 
@@ -65,6 +68,8 @@ struct State<W: Work> {
     jobs: usize,
     /// Lies here while who read from it does a job.
     input: Option<W::Input>,
+    /// Whether it has more: then any thread takes it at once.
+    has_more: bool,
     /// How often it was laid down.
     turns: u64,
     /// The turn behind which nothing came for a while, so that nobody looks at the input any more.
@@ -118,6 +123,7 @@ impl<W: Work> State<W> {
         Self {
             jobs: 0,
             input: None,
+            has_more: false,
             turns: 0,
             idle_turn: 0,
             is_watched: false,
@@ -156,6 +162,10 @@ impl<W: Work> State<W> {
             Place::InTurn => self.running -= 1,
             Place::Aside => self.running_aside -= 1,
         }
+    }
+
+    fn is_input_wanted(&self) -> bool {
+        self.has_more && self.input.is_some()
     }
 
     fn needs_watch(&self) -> bool {
@@ -251,6 +261,10 @@ impl<W: Work> Crew<W> {
                 self.tell_if_drained(&state);
                 return Some(Task::Perform(job, place));
             }
+            if state.is_input_wanted() {
+                self.have_watched(&state);
+                return state.input.take().map(Task::Lead);
+            }
             if !state.needs_watch() {
                 state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -272,7 +286,10 @@ impl<W: Work> Crew<W> {
             let woken = self.wake.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner);
             state = woken.0;
             let is_idle = woken.1.timed_out() && state.turns == turn;
-            let is_wanted = state.is_drained() || state.has_job_aside() || state.has_job_in_turn();
+            let is_wanted = state.is_drained()
+                || state.has_job_aside()
+                || state.has_job_in_turn()
+                || state.is_input_wanted();
             if is_wanted {
                 state.is_watched = false;
                 return (state, None);
@@ -317,8 +334,14 @@ impl<W: Work> Crew<W> {
         }
         state.running += 1;
         state.turns += 1;
+        // Who is to take it up may be awake already, at a job.
+        state.has_more = state.running < state.jobs && self.work.has_more(&input);
         state.input = Some(input);
-        self.have_watched(&state);
+        if state.has_more {
+            self.wake.notify_one();
+        } else {
+            self.have_watched(&state);
+        }
         drop(state);
         self.perform(job, Place::InTurn);
         self.lock().input.take()
@@ -417,6 +440,10 @@ mod tests {
 
         fn hear(&self, input: &mut Self::Input) -> io::Result<Option<Said>> {
             Ok(input.recv().ok())
+        }
+
+        fn has_more(&self, _: &Self::Input) -> bool {
+            false
         }
 
         fn is_cancelled(&self, _: &Self::Job) -> bool {

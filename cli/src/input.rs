@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
+use memchr::memchr;
+
 /// Longest line in bytes, without its line break.
 const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
@@ -19,6 +21,11 @@ pub(crate) struct LineReader {
 impl LineReader {
     pub(crate) fn new(input: impl Read + Send + 'static) -> Self {
         Self { input: BufReader::new(Box::new(input)), line: Vec::new() }
+    }
+
+    /// Whether the next line is here already.
+    pub(crate) fn has_line(&self) -> bool {
+        memchr(b'\n', self.input.buffer()).is_some()
     }
 
     /// `None` at the end of the input. Shows all of a line that is too long, in parts, to `seen`.

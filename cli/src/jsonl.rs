@@ -67,6 +67,10 @@ impl<W: Write + Send + 'static> Work for Calls<W> {
         }))
     }
 
+    fn has_more(&self, lines: &LineReader) -> bool {
+        lines.has_line()
+    }
+
     fn is_cancelled(&self, job: &Job) -> bool {
         job.ticket.is_cancelled()
     }

@@ -53,6 +53,10 @@ impl Work for Session {
         }))
     }
 
+    fn has_more(&self, input: &Input) -> bool {
+        input.lines.has_line()
+    }
+
     fn is_cancelled(&self, job: &Job) -> bool {
         matches!(job, Job::Call(_, own) if self.client.unanswered.is_cancelled(own))
     }
