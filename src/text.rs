@@ -12,8 +12,7 @@ mod index;
 mod lines;
 mod long_line;
 
-use chunks::to_usize;
-pub(crate) use chunks::{CHUNK_BYTES, to_u64};
+pub(crate) use chunks::{CHUNK_BYTES, to_u64, to_usize};
 pub(crate) use encoding::Form;
 pub use encoding::TextEncoding;
 pub(crate) use index::{Memo, Place};

@@ -9,6 +9,7 @@ use crate::cancel::{Cancel, Stop};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{From, Limits, Selection};
 use crate::text::{self, Count, Ended, Length, Lines, Memo, Missing, PartOfLine, ReadAt, Start, TextEncoding};
+use facts::Facts;
 use part::{Part, Side};
 
 /// Why a window ends before the file does, or one of the last lines starts behind the file's start.
@@ -286,6 +287,8 @@ impl PartOfLine {
 impl Window {
     /// The facts of some lines. `terminated`: whether the last of them has a line break.
     fn of_text(text: String, replacements: u64, terminated: bool, lines: RangeInclusive<u64>, count: Count) -> Self {
+        let breaks = lines.end().saturating_sub(*lines.start());
+        let Facts { controls, line_ends } = Facts::of(&text, text::to_usize(breaks, text.len()), terminated);
         Self {
             start_line: *lines.start(),
             end_line: *lines.end(),
@@ -296,8 +299,8 @@ impl Window {
             encoding: "",
             bom: false,
             replacements,
-            controls: facts::count_controls(&text, terminated),
-            line_ends: facts::line_ends(&text, terminated),
+            controls,
+            line_ends,
             final_newline: count.totals().map(|totals| totals.terminated),
             changed_during_read: false,
             text,

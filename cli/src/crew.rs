@@ -286,10 +286,8 @@ impl<W: Work> Crew<W> {
             let woken = self.wake.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner);
             state = woken.0;
             let is_idle = woken.1.timed_out() && state.turns == turn;
-            let is_wanted = state.is_drained()
-                || state.has_job_aside()
-                || state.has_job_in_turn()
-                || state.is_input_wanted();
+            let is_wanted =
+                state.is_drained() || state.has_job_aside() || state.has_job_in_turn() || state.is_input_wanted();
             if is_wanted {
                 state.is_watched = false;
                 return (state, None);
