@@ -58,8 +58,10 @@ pub(crate) enum Heard<J> {
 pub(crate) struct Crew<W: Work> {
     work: W,
     state: Mutex<State<W>>,
-    /// There is a job to do, an input to look at, or nothing more to come.
+    /// There is a job to do, an input to take or to look at, or nothing more to come.
     wake: Condvar,
+    /// Who looks at the input waits here, so that nobody has to be found for that when one of the others is woken.
+    watch: Condvar,
     over: Condvar,
 }
 
@@ -190,7 +192,8 @@ impl<W: Work> Crew<W> {
     /// Starts `jobs` threads and those beside them. Where the machine gives fewer, these do the same work. `first` comes before what
     /// the input has.
     pub(crate) fn start(work: W, jobs: usize, input: W::Input, first: Option<W::Job>) -> Result<Arc<Self>, Failure> {
-        let crew = Arc::new(Self { work, state: Mutex::new(State::new()), wake: Condvar::new(), over: Condvar::new() });
+        let state = Mutex::new(State::new());
+        let crew = Arc::new(Self { work, state, wake: Condvar::new(), watch: Condvar::new(), over: Condvar::new() });
         let start = |leading| {
             let crew = Arc::clone(&crew);
             spawn(move || crew.run(leading))
@@ -283,7 +286,7 @@ impl<W: Work> Crew<W> {
         state.is_watched = true;
         loop {
             let turn = state.turns;
-            let woken = self.wake.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner);
+            let woken = self.watch.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner);
             state = woken.0;
             let is_idle = woken.1.timed_out() && state.turns == turn;
             let is_wanted =
@@ -389,8 +392,8 @@ impl<W: Work> Crew<W> {
         why(&mut state.end);
         state.phase = Phase::Abandoned;
         let dropped = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.cancelled), state.input.take());
-        self.wake.notify_all();
-        self.over.notify_all();
+        self.tell_if_drained(&state);
+        self.tell_if_over(&state);
         drop(state);
         // Not while others wait for the lock.
         drop(dropped);
@@ -399,6 +402,7 @@ impl<W: Work> Crew<W> {
     fn tell_if_drained(&self, state: &State<W>) {
         if state.is_drained() {
             self.wake.notify_all();
+            self.watch.notify_all();
         }
     }
 
