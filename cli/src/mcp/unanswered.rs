@@ -86,10 +86,11 @@ impl Unanswered {
         self.requests().places.get(own).is_some_and(Place::is_cancelled)
     }
 
-    /// What reads stops; the request is there until it is ended. Whether there is one.
+    /// What reads stops, and the client may use the id again; the place is taken until the read has ended. Whether there is one.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
-        let requests = self.requests();
-        let place = requests.ids.get(id).and_then(|own| requests.places.get(own));
+        let mut requests = self.requests();
+        let own = requests.ids.remove(id);
+        let place = own.and_then(|own| requests.places.get(&own));
         place.inspect(|place| place.cancel()).is_some()
     }
 
@@ -101,7 +102,9 @@ impl Unanswered {
     pub(super) fn end(&self, own: &RequestId) -> Option<Place> {
         let mut requests = self.requests();
         let place = requests.places.remove(own)?;
-        requests.ids.remove(&place.id);
+        if requests.ids.get(&place.id) == Some(own) {
+            requests.ids.remove(&place.id);
+        }
         Some(place)
     }
 
