@@ -25,8 +25,8 @@ impl Output {
         if self.failure.is_none() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let written = serde_json::to_string(message).map_err(Into::into);
-        written.and_then(|line| print::line(&mut self.writer, line)).map_err(|error| {
+        let line = simd_json::serde::to_string(message).map_err(io::Error::other);
+        line.and_then(|line| print::line(&mut self.writer, line)).map_err(|error| {
             self.fail(error);
             io::ErrorKind::BrokenPipe.into()
         })
@@ -36,6 +36,39 @@ impl Output {
         if let Some(failure) = self.failure.take() {
             // Fails when the session has ended already.
             let _ = failure.send(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CallToolResult, ContentBlock, RequestId, ServerResult};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What is written for a result with this text.
+    fn written(text: &str) -> String {
+        let (mut output, input) = (Vec::new(), io::pipe().unwrap());
+        let (mut reader, writer) = input;
+        let result = ServerResult::CallToolResult(CallToolResult::success(vec![ContentBlock::text(text)]));
+        let message = ServerJsonRpcMessage::response(result, RequestId::Number(1));
+        Output::new(writer).0.write(&message).unwrap();
+        io::Read::read_to_end(&mut reader, &mut output).unwrap();
+        String::from_utf8(output).unwrap()
+    }
+
+    /// Wherever it stands among those that are looked at together.
+    #[test]
+    fn every_character_comes_back_and_none_ends_the_line() {
+        let chars = ('\0'..='\u{ff}').chain(['\u{2028}', '\u{2029}', '\u{fffd}', '中', '\u{10ffff}']);
+        for (c, before) in chars.flat_map(|c| (0..70).map(move |before| (c, before))) {
+            let text = format!("{}{c}{}", "x".repeat(before), "y".repeat(70 - before));
+            let line = written(&text);
+            let is_break = |c: char| c < ' ' || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}');
+            assert_eq!(line.find(is_break), line.len().checked_sub(1));
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(answer["result"]["content"], json!([{"type": "text", "text": text}]));
         }
     }
 }
