@@ -31,6 +31,12 @@ pub(crate) struct Timestamp {
 /// Longer than a tick of the slowest kernel's clock (100 Hz), which file systems that keep nanoseconds take their times from.
 const TICK: Duration = Duration::from_millis(20);
 
+/// Fewer bytes a second than any disk takes in.
+const WRITTEN_PER_SECOND: u64 = 64 * 1024 * 1024;
+
+/// Most bytes that one write(2) takes.
+const MAX_WRITE: u64 = 1 << 31;
+
 /// Longer than the steps of file systems that keep whole seconds: FAT's are two.
 const COARSE_STEP: Duration = Duration::from_millis(2020);
 
@@ -40,9 +46,12 @@ impl Version {
         Self { device, inode, size, modified, changed }
     }
 
-    /// Whether a change at `moment` or later is sure to give another version.
+    /// Whether a change at `moment` or later gives another version: one that begins then has other times, and one that had begun before,
+    /// with these, has ended, since the times are those of a write's beginning. Of a write that takes longer than it should, nobody can
+    /// tell.
     pub(crate) fn is_settled_at(&self, moment: SystemTime) -> bool {
-        self.changed.is_settled_at(moment) && self.modified.is_settled_at(moment)
+        let written = Duration::from_millis(self.size.min(MAX_WRITE) * 1000 / WRITTEN_PER_SECOND);
+        [self.changed, self.modified].iter().all(|time| time.is_settled_at(moment, written))
     }
 
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
@@ -51,13 +60,13 @@ impl Version {
 }
 
 impl Timestamp {
-    fn is_settled_at(self, moment: SystemTime) -> bool {
+    fn is_settled_at(self, moment: SystemTime, written: Duration) -> bool {
         // Whole seconds are taken as all that the file system keeps.
         let step = if self.nanoseconds == 0 { COARSE_STEP } else { TICK };
         // A file from before 1970 is settled; one from beyond what the clock can express is not.
         let Ok(seconds) = u64::try_from(self.seconds) else { return true };
         let since_epoch = Duration::from_secs(seconds) + Duration::from_nanos(self.nanoseconds);
-        UNIX_EPOCH.checked_add(since_epoch + step).is_some_and(|settled| settled <= moment)
+        UNIX_EPOCH.checked_add(since_epoch + step + written).is_some_and(|settled| settled <= moment)
     }
 }
 
@@ -102,6 +111,11 @@ mod tests {
             (at(-5, 0), 0, true),
         ] {
             assert_eq!(version.is_settled_at(moment(milliseconds)), settled, "{version} at {milliseconds} ms");
+        }
+        for (size, seconds) in [(64 << 20, 1001), (1 << 30, 1016), (1 << 31, 1032), (u64::MAX, 1032)] {
+            let version = Version { size, ..at(1000, 480_000_000) };
+            assert!(!version.is_settled_at(moment(seconds * 1000 + 499)), "{size} bytes, still written");
+            assert!(version.is_settled_at(moment(seconds * 1000 + 500)), "{size} bytes");
         }
         let mut version = at(1000, 1);
         version.modified.seconds = 2000;

@@ -21,8 +21,8 @@ const MIB: u64 = 1 << 20;
 /// Bytes of the file that is read on through.
 const LARGE: u64 = 100 * MIB;
 
-/// Longer than it takes until a file that was changed counts as settled.
-const SETTLED: Duration = Duration::from_millis(30);
+/// Longer than it takes until the largest of the files counts as settled.
+const SETTLED: Duration = Duration::from_millis(1800);
 
 /// Bytes and calls of read(2) and its kin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ fn reads_parts_of_long_lines(root: &Root, directory: &Path, counter: &Counter) {
             _ => encoding_rs::Encoding::for_label(label.as_bytes()).unwrap().encode(&text).0.into_owned(),
         };
         fs::write(directory.join(label), bytes).unwrap();
-        thread::sleep(SETTLED);
+        thread::sleep(SETTLED / 6);
         let encoding = capread::TextEncoding::from_label(label).unwrap();
         let tool = ReadTool::new(root.clone()).with_encoding(encoding);
         // Without line breaks there is no place in ISO-2022-JP where decoding could start.

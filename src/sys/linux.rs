@@ -238,9 +238,9 @@ pub(crate) fn is_link_trusted(directory: &Stat, link: &Stat) -> bool {
         || link.uid == rustix::process::geteuid().as_raw()
 }
 
-/// One pread(2): up to the buffer's length, 0 at the end.
+/// One pread(2): up to the buffer's length, 0 at the end. A signal may interrupt it.
 pub(crate) fn pread(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize> {
-    retry_on_intr(|| rustix::io::pread(file.as_fd(), &mut *buffer, offset))
+    rustix::io::pread(file.as_fd(), buffer, offset)
 }
 
 /// The top of procfs, kept open, so that nothing mounted over `/proc` later takes its place. Below it `thread-self` is the thread that

@@ -129,9 +129,15 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// One read, again where a signal interrupted it.
-pub(crate) fn read_at(source: &dyn ReadAt, buffer: &mut [u8], offset: u64) -> Result<usize> {
+/// One read, unless the caller wants no more; again where a signal interrupted it.
+pub(crate) fn read_at(
+    source: &dyn ReadAt,
+    buffer: &mut [u8],
+    offset: u64,
+    check: impl Fn() -> Result<()>,
+) -> Result<usize> {
     loop {
+        check()?;
         match source.read_at(buffer, offset) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // Some regular files of procfs (kmsg) and FUSE block; a non-blocking descriptor says so instead.

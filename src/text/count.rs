@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// Fewer bytes are counted by one thread within a millisecond or two, which a second one is not worth.
 pub(crate) const MIN_BYTES: u64 = 16 * 1024 * 1024;
 
+/// The second thread's, whatever the environment says of stacks.
+const STACK_BYTES: usize = CHUNK_BYTES + 192 * 1024;
+
 /// A part of a source, cut into slots of equal size that threads take one after the other.
 pub(crate) struct Slots<'a> {
     pub(crate) source: &'a dyn ReadAt,
@@ -46,8 +49,9 @@ enum Cut {
 impl Slots<'_> {
     /// The line breaks of each slot, counted on this thread and, where it can be had, another one. `buffer` is this thread's.
     ///
-    /// Where the source ends early the last slots are missing; what is read behind those that are there still shows how it ends.
-    pub(crate) fn count(&self, buffer: &mut [u8], stop: &Stop<'_>) -> Result<Vec<u64>> {
+    /// Where the source ends early the last slots are missing; what is read behind those that are there still shows how it ends. Where
+    /// counting failed, or was stopped, they are missing from there on.
+    pub(crate) fn count(&self, buffer: &mut [u8], stop: &Stop<'_>) -> (Vec<u64>, Result<()>) {
         let work = Work {
             slots: self,
             next: AtomicU64::new(0),
@@ -57,7 +61,7 @@ impl Slots<'_> {
         };
         thread::scope(|scope| {
             // A process that may have no more threads counts alone.
-            let _ = thread::Builder::new().spawn_scoped(scope, || work.help(stop));
+            let _ = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || work.help(stop));
             work.run(buffer, || {
                 let scanned = work.scanned.load(Ordering::Relaxed);
                 stop.tell(self.range.start + scanned, self.source.known_size());
@@ -96,9 +100,8 @@ impl Work<'_> {
         let end = (position + self.slots.bytes).min(self.slots.range.end);
         let count = &self.counts[to_usize(slot, usize::MAX)];
         while position < end {
-            check()?;
             let wanted = to_usize(end - position, buffer.len());
-            let read = read_at(self.slots.source, &mut buffer[..wanted], position)?;
+            let read = read_at(self.slots.source, &mut buffer[..wanted], position, &check)?;
             if read == 0 {
                 return Ok(Slot::Short);
             }
@@ -118,14 +121,22 @@ impl Work<'_> {
         }
     }
 
-    fn into_counts(self) -> Result<Vec<u64>> {
+    fn into_counts(self) -> (Vec<u64>, Result<()>) {
         let mut counts: Vec<u64> = self.counts.into_iter().map(AtomicU64::into_inner).collect();
         match self.cut.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            None => {}
-            Some((_, Cut::Failed(error))) => return Err(error),
-            // The slot before it is read again: it has the file's last byte when this one is empty.
-            Some((slot, Cut::Ended)) => counts.truncate(to_usize(slot, usize::MAX).saturating_sub(1)),
+            None => (counts, Ok(())),
+            Some((slot, cut)) => {
+                counts.truncate(to_usize(slot, usize::MAX));
+                let result = match cut {
+                    Cut::Failed(error) => Err(error),
+                    // The slot before it is read again: it has the file's last byte when this one is empty.
+                    Cut::Ended => {
+                        counts.pop();
+                        Ok(())
+                    }
+                };
+                (counts, result)
+            }
         }
-        Ok(counts)
     }
 }

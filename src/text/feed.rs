@@ -74,8 +74,7 @@ impl<'a> Raw<'a> {
             self.look_behind_horizon(offset, stop)?;
             return Ok(0);
         }
-        stop.check()?;
-        let count = read_at(self.source, &mut room[..wanted], offset)?;
+        let count = read_at(self.source, &mut room[..wanted], offset, || stop.check())?;
         if count == 0 {
             self.end = End::File(offset);
         }
@@ -86,8 +85,7 @@ impl<'a> Raw<'a> {
     /// What no size is known of goes on behind the horizon where one byte more can be had.
     fn look_behind_horizon(&mut self, offset: u64, stop: &Stop<'_>) -> Result<()> {
         if self.end == End::Unknown {
-            stop.check()?;
-            let more = read_at(self.source, &mut [0], offset)? > 0;
+            let more = read_at(self.source, &mut [0], offset, || stop.check())? > 0;
             self.end = if more { End::Horizon(offset) } else { End::File(offset) };
         }
         Ok(())

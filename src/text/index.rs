@@ -139,14 +139,18 @@ impl Memo {
         self.index.as_mut().filter(|index| index.totals.is_none()).map(Arc::make_mut)
     }
 
+    /// Unless it lies so far ahead that scans have not come there. The totals may be known before: the end may have been reached from
+    /// window to window.
     pub(crate) fn record(&mut self, place: Place) {
-        let Some(index) = &self.index else { return };
-        if index.places.last().is_none_or(|last| place.offset >= last.offset.saturating_add(index.spacing)) {
-            // A whole index has a place wherever one is due.
-            if let Some(index) = self.unfinished() {
-                reserve(&mut index.places, 1, index.most);
-                index.places.push(place);
-            }
+        let Some(index) = &mut self.index else { return };
+        let is_due = |last: &Place| {
+            let ahead = place.offset.saturating_sub(last.offset);
+            ahead >= index.spacing && ahead - index.spacing < to_u64(CHUNK_BYTES)
+        };
+        if index.places.last().is_none_or(is_due) {
+            let index = Arc::make_mut(index);
+            reserve(&mut index.places, 1, index.most);
+            index.places.push(place);
         }
     }
 

@@ -159,19 +159,24 @@ impl<'a> Lines<'a> {
         self.last = None;
     }
 
-    /// The next chunk, from a place that is worth to be remembered.
+    /// The next chunk.
     fn fill(&mut self) -> Result<&[u8]> {
+        self.fill_at_most(CHUNK_BYTES)
+    }
+
+    /// From a place that is worth to be remembered.
+    fn fill_at_most(&mut self, most: usize) -> Result<&[u8]> {
         if self.chunks.unread().is_empty() {
             self.memo.record(self.place());
         }
-        self.chunks.fill()
+        self.chunks.fill_at_most(most)
     }
 
     /// The next chunk of a window that has room for so many bytes more.
     fn fill_window(&mut self, room: usize) -> Result<&[u8]> {
         // What was counted before is not counted again.
         let alone = self.alone || self.memo.totals().is_some();
-        self.chunks.fill_at_most(if alone { room } else { CHUNK_BYTES })
+        self.fill_at_most(if alone { room } else { CHUNK_BYTES })
     }
 
     fn consume(&mut self, bytes: usize, breaks: u64) {
@@ -332,12 +337,15 @@ impl<'a> Lines<'a> {
         let (end, stop) = (end - to_u64(CHUNK_BYTES), self.chunks.stop);
         let bytes = self.memo.spacing().unwrap_or_else(|| spacing(end));
         let slots = Slots { source, range: place.offset..end, bytes };
-        for breaks in slots.count(self.chunks.lend_buffer(), stop)? {
+        let (counts, result) = slots.count(self.chunks.lend_buffer(), stop);
+        for breaks in counts {
             self.memo.record(place);
             place = Place { offset: (place.offset + bytes).min(end), breaks: place.breaks + breaks };
             self.go_to(place);
         }
-        Ok(())
+        // The next read goes on from here, if this one may not.
+        self.memo.record(place);
+        result
     }
 
     fn counted(&mut self) -> Count {

@@ -12,7 +12,7 @@ use crate::support::Tree;
 use crate::window_properties::{Ask, Facts, NaiveFile, Start, ask, decode, holds, naive, piece};
 
 /// Longer than it takes until a file that was changed counts as settled.
-const SETTLED: Duration = Duration::from_millis(25);
+const SETTLED: Duration = Duration::from_millis(40);
 
 /// One label for each way of decoding, and the rest of the multi-byte ones.
 const LABELS: &[&str] = &[

@@ -206,7 +206,7 @@ fn golden_files_many_times_are_their_text_many_times() {
         let mark = Encoding::for_bom(bytes).map_or(0, |(_, length)| length);
         tree.file(name, &[&bytes[..mark], &bytes[mark..].repeat(times)].concat());
     }
-    thread::sleep(Duration::from_millis(30));
+    thread::sleep(Duration::from_millis(100));
     for (name, label, (_, whole)) in &large {
         let text = Text::new(&whole.repeat(times), LineNumbers::Off);
         let tool = tree.tool().with_encoding(TextEncoding::from_label(label).unwrap());

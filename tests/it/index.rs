@@ -5,6 +5,7 @@ use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::support::{Shared, Tree};
 
-/// Longer than it takes until a file that was changed counts as settled.
+/// Longer than it takes until a file of half a MiB that was changed counts as settled.
 const SETTLED: Duration = Duration::from_millis(30);
 
 /// Something that somebody does to the file.
@@ -149,7 +150,7 @@ fn reading_on_through_a_large_file_gives_it_back() {
     let tree = Tree::new(&[]);
     let file = lines(1, 3 << 20);
     tree.file("f", &file);
-    thread::sleep(SETTLED);
+    thread::sleep(4 * SETTLED);
     for limits in [Limits::default(), Limits::default().no_total(), Limits::default().max_lines(17).unwrap()] {
         let mut back = Vec::new();
         pages(&tree.tool().with_limits(limits), |output| {
@@ -187,8 +188,15 @@ fn finds_lines_at_and_around_every_place_of_an_index() {
 #[test]
 fn a_read_that_was_stopped_helps_the_next_one() {
     let tree = Tree::new(&[]);
-    tree.file("f", &lines(1, 4 << 20));
-    thread::sleep(SETTLED);
+    for size in [4 << 20, 32 << 20] {
+        stopped_reads_come_to_the_end(&tree, size);
+    }
+}
+
+/// Of the chunks of the file each call may read fewer than a sixth, so a single call never comes to the end.
+fn stopped_reads_come_to_the_end(tree: &Tree, size: usize) {
+    tree.file("f", &lines(1, size));
+    thread::sleep(SETTLED + Duration::from_millis(size as u64 >> 16));
     let tool = tree.tool();
     let scanned = |chunks: u64| {
         let (left, furthest) = (Shared::new(chunks), Shared::new(0));
@@ -198,11 +206,11 @@ fn a_read_that_was_stopped_helps_the_next_one() {
         result.map(|_| furthest.get()).map_err(|error| (error.code(), furthest.get()))
     };
     let (mut calls, mut before) = (0, 0);
-    // Of 64 chunks each call may read fewer than 10, so a single call never comes to the end.
+    let chunks = size as u64 / 65_536;
     loop {
         calls += 1;
-        match scanned(10) {
-            Ok(end) => break assert_eq!(end, 4 << 20),
+        match scanned(chunks / 6) {
+            Ok(end) => break assert_eq!(end, size as u64),
             Err((code, furthest)) => {
                 assert_eq!(code, "cancelled");
                 assert!(furthest > before, "{furthest} bytes after {before}");
@@ -211,6 +219,55 @@ fn a_read_that_was_stopped_helps_the_next_one() {
         }
     }
     assert!((6..=64).contains(&calls), "{calls} calls");
+}
+
+/// The times of a file are those of the moment at which a write begins, however long it takes: this one has to fill a hole.
+#[test]
+fn a_read_during_a_long_write_leaves_nothing_behind() {
+    const BYTES: usize = 256 << 20;
+    let tree = Tree::new(&[]);
+    tree.file("f", &lines(1, 100_000));
+    let file = OpenOptions::new().write(true).open(tree.at("f")).unwrap();
+    let new = lines(2, BYTES);
+    let read = |tool: &ReadTool, request: &ReadRequest| tool.call(request, &|| false).map(|output| output.window);
+    let (mut raced, mut believed) = (0, 0);
+    while raced < 3 {
+        file.set_len(100_000).unwrap();
+        file.set_len(BYTES as u64).unwrap();
+        let (tool, is_written) = (tree.tool(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                file.write_all_at(&new, 0).unwrap();
+                is_written.store(true, Ordering::SeqCst);
+            });
+            // Longer than a tick of the clock.
+            thread::sleep(Duration::from_millis(22));
+            raced += u32::from(!is_written.load(Ordering::SeqCst));
+            read(&tool, &ReadRequest::new("f").limit(3)).unwrap();
+        });
+        let fresh = tree.tool();
+        for request in [ReadRequest::new("f").offset(1_000_000).limit(2), ReadRequest::new("f").tail(2)] {
+            believed += u32::from(read(&tool, &request).ok() != read(&fresh, &request).ok());
+        }
+    }
+    assert_eq!(believed, 0);
+}
+
+#[test]
+fn reading_on_to_the_end_without_a_total_leaves_later_reads_quick() {
+    let tree = Tree::new(&[]);
+    tree.file("f", &lines(1, 4 << 20));
+    thread::sleep(4 * SETTLED);
+    let tool = tree.tool().with_limits(Limits::default().no_total());
+    let mut lines = 0;
+    pages(&tool, |output| lines = output.window.end_line);
+    for line in [lines / 4 * 3, lines / 2] {
+        let scans = Shared::new(0);
+        let progress = |_: Progress| scans.set(scans.get() + 1);
+        let request = ReadRequest::new("f").offset(line).limit(1);
+        tool.call_with_progress(&request, &|| false, &progress).unwrap();
+        assert!(scans.get() <= 3, "{} chunks", scans.get());
+    }
 }
 
 #[test]

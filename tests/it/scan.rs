@@ -10,6 +10,7 @@ const MIB: u64 = 1 << 20;
 
 const EIO: i32 = 5;
 const EAGAIN: i32 = 11;
+const EINTR: i32 = 4;
 
 /// Bytes of each line, with its break.
 const LINE: u64 = 64;
@@ -110,6 +111,16 @@ fn counts_all_lines(#[case] size: u64) {
         assert_eq!(last.text.lines().count(), 2);
         let beyond = source.window(Selection::from_line(total + 1).unwrap()).unwrap_err();
         assert_eq!(*beyond.kind(), ErrorKind::OffsetBeyondEnd { offset: total + 1, total });
+    }
+}
+
+#[test]
+fn a_source_that_is_interrupted_again_and_again_can_be_cancelled() {
+    for at in [0, 70_000, 20 * MIB] {
+        let source = Endless { fault: Some((at, EINTR)), cancel_at: Some(2000), ..Endless::new(40 * MIB) };
+        assert_eq!(source.all().unwrap_err().code(), "cancelled", "at byte {at}");
+        // One more by the other thread.
+        assert!(source.reads() <= 2001, "{} reads", source.reads());
     }
 }
 

@@ -328,3 +328,12 @@ fn an_output_that_may_not_grow_is_an_error() {
         (Some(1), "error: cannot write the answer: File too large (os error 27)\n")
     );
 }
+
+/// The second thread of a long scan has a stack of its own size.
+#[test]
+fn a_small_stack_for_threads_is_no_danger_to_a_large_file() {
+    let directory = directory(&[("f", &b"a line\n".repeat(4 << 20))]);
+    let mut command = capread(&directory, &["read", "f", "--limit", "1"]);
+    let expected = "a line\n\n[4194303 more lines in file. Use offset=2 to continue.]\n";
+    command.env("RUST_MIN_STACK", "65536").assert().success().stdout(expected).stderr("");
+}
