@@ -58,15 +58,26 @@ impl Client {
     /// Writes the answer to a request that we know by this id of ours, unless it is cancelled; or a notification.
     pub(super) fn tell(&self, mut message: ServerJsonRpcMessage) -> io::Result<()> {
         let Some(id) = answered(&mut message) else { return self.write(&message) };
+        // Whoever waits for its turn to write can still be cancelled.
+        let mut output = self.output();
         match self.unanswered.end(id) {
             Some(place) if !place.is_cancelled() => {
                 *id = place.id().clone();
-                let written = self.write(&message);
+                let written = output.write(&message);
                 // Its share is free only now: when all are, everything is answered.
                 drop(place);
                 written
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Writes how far a request has come, which we know by this id of ours, unless it is cancelled.
+    pub(super) fn tell_progress(&self, own: &RequestId, news: &ServerJsonRpcMessage) {
+        let mut output = self.output();
+        if !self.unanswered.is_cancelled(own) {
+            // A client that is gone is noticed elsewhere.
+            let _ = output.write(news);
         }
     }
 

@@ -38,8 +38,7 @@ impl Server {
         let teller = context.meta.get_progress_token().map(Teller::new);
         let tell = |progress| {
             if let Some(news) = teller.as_ref().and_then(|teller| teller.news(progress)) {
-                // A client that is gone is noticed elsewhere.
-                let _ = self.client.tell(news);
+                self.client.tell_progress(&context.id, &news);
             }
         };
         let read = || self.answers.result(&(self.read)(&call.id, &call.arguments, &*cancelled, &tell));
