@@ -1,0 +1,28 @@
+//! Takes the unwinder from libgcc's archive, where the linker has it: a program is a tenth cheaper to start without its shared
+//! library. It is what a static build does.
+
+use std::env::var;
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if is_dynamic_glibc() && linker_has("libgcc_eh.a") {
+        println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
+    }
+}
+
+/// For this machine: of another one's linker, its name is not known here.
+fn is_dynamic_glibc() -> bool {
+    let is = |name: &str, value: &str| var(name).is_ok_and(|it| it == value);
+    let is_static = var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|all| all.split(',').any(|it| it == "crt-static"));
+    is("TARGET", "x86_64-unknown-linux-gnu") && var("TARGET") == var("HOST") && !is_static
+}
+
+/// Only its name is printed of a file that there is not.
+fn linker_has(file: &str) -> bool {
+    let linker = var("RUSTC_LINKER").unwrap_or_else(|_| "cc".to_owned());
+    let found = Command::new(linker).arg(format!("-print-file-name={file}")).output();
+    let path = |output: std::process::Output| String::from_utf8(output.stdout).ok();
+    found.ok().and_then(path).is_some_and(|path| Path::new(path.trim_end()).is_absolute())
+}
