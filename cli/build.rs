@@ -2,14 +2,14 @@
 //! library. It is what a static build does.
 
 use std::env::var;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    if is_dynamic_glibc() && linker_has("libgcc_eh.a") {
-        println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
-    }
+    let Some(directory) = directory_of("libgcc_eh.a").filter(|_| is_dynamic_glibc()) else { return };
+    println!("cargo::rustc-link-search=native={}", directory.display());
+    println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
 }
 
 /// For this machine: of another one's linker, its name is not known here.
@@ -19,10 +19,10 @@ fn is_dynamic_glibc() -> bool {
     is("TARGET", "x86_64-unknown-linux-gnu") && var("TARGET") == var("HOST") && !is_static
 }
 
-/// Only its name is printed of a file that there is not.
-fn linker_has(file: &str) -> bool {
+/// Where the linker has it: only its name is printed of a file that there is not.
+fn directory_of(file: &str) -> Option<PathBuf> {
     let linker = var("RUSTC_LINKER").unwrap_or_else(|_| "cc".to_owned());
-    let found = Command::new(linker).arg(format!("-print-file-name={file}")).output();
-    let path = |output: std::process::Output| String::from_utf8(output.stdout).ok();
-    found.ok().and_then(path).is_some_and(|path| Path::new(path.trim_end()).is_absolute())
+    let output = Command::new(linker).arg(format!("-print-file-name={file}")).output().ok()?;
+    let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
+    path.parent().filter(|directory| directory.is_absolute()).map(Path::to_owned)
 }
