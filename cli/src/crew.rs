@@ -5,11 +5,11 @@
 //! a full pipe, for ever perhaps, keeps nobody from reading on: as long as there is something to do, one of the followers looks
 //! every [`TICK`] whether the input lies idle.
 //!
-//! Most threads do jobs, up to as many as were asked for. One more does those that were cancelled before their turn, and yet one
-//! more is left to read.
+//! Most threads do jobs, up to as many as were asked for. One more does those that need not wait for their turn, and yet one more is
+//! left to read.
 
 use std::any::Any;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -35,9 +35,6 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// Whether the next message is there already, so that hearing it waits for nobody.
     fn has_more(&self, input: &Self::Input) -> bool;
 
-    /// Whether a job is not to wait for its turn any more.
-    fn is_cancelled(&self, job: &Self::Job) -> bool;
-
     /// Does a job, and writes what comes of it. Fails when nobody takes that any more.
     fn perform(&self, job: Self::Job) -> io::Result<()>;
 
@@ -47,9 +44,12 @@ pub(crate) trait Work: Send + Sync + 'static {
 
 /// What a message was.
 pub(crate) enum Heard<J> {
-    Job(J),
-    /// Of jobs that may wait for their turn.
-    Cancellation,
+    /// To be done in the order of their numbers, each of which is greater than the one before.
+    InTurn(u64, J),
+    /// To be done at once: it is little, and waits for no file.
+    Aside(J),
+    /// Of the jobs with these numbers, which need not wait for their turn any more.
+    Cancellation(Vec<u64>),
     /// Nothing for these threads.
     Other,
 }
@@ -78,12 +78,12 @@ struct State<W: Work> {
     idle_turn: u64,
     /// Whether a thread looks at it.
     is_watched: bool,
-    /// In the order in which they were read.
-    waiting: VecDeque<W::Job>,
-    /// Those that were cancelled while they waited.
-    cancelled: VecDeque<W::Job>,
+    /// By their numbers.
+    waiting: BTreeMap<u64, W::Job>,
+    /// Those that need not wait for their turn.
+    aside: VecDeque<W::Job>,
     running: usize,
-    /// How many of the cancelled run: none or one.
+    /// How many of those run: none or one.
     running_aside: usize,
     phase: Phase,
     end: End,
@@ -129,8 +129,8 @@ impl<W: Work> State<W> {
             turns: 0,
             idle_turn: 0,
             is_watched: false,
-            waiting: VecDeque::new(),
-            cancelled: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            aside: VecDeque::new(),
             running: 0,
             running_aside: 0,
             phase: Phase::Open,
@@ -142,21 +142,37 @@ impl<W: Work> State<W> {
     fn next_job(&mut self) -> Option<(W::Job, Place)> {
         if self.has_job_aside() {
             self.running_aside += 1;
-            return Some((self.cancelled.pop_front()?, Place::Aside));
+            return Some((self.aside.pop_front()?, Place::Aside));
         }
         if self.has_job_in_turn() {
             self.running += 1;
-            return Some((self.waiting.pop_front()?, Place::InTurn));
+            return Some((self.waiting.pop_first()?.1, Place::InTurn));
         }
         None
     }
 
     fn has_job_aside(&self) -> bool {
-        self.running_aside == 0 && !self.cancelled.is_empty()
+        self.running_aside == 0 && !self.aside.is_empty()
     }
 
     fn has_job_in_turn(&self) -> bool {
         self.running < self.jobs && !self.waiting.is_empty()
+    }
+
+    /// The place of a job that may run at once.
+    fn enter(&mut self, place: Place) {
+        match place {
+            Place::InTurn => self.running += 1,
+            Place::Aside => self.running_aside += 1,
+        }
+    }
+
+    /// Whether a job that comes now may run, before which none waits.
+    fn is_free(&self, place: Place) -> bool {
+        match place {
+            Place::InTurn => self.running < self.jobs && self.waiting.is_empty(),
+            Place::Aside => self.running_aside == 0 && self.aside.is_empty(),
+        }
     }
 
     fn leave(&mut self, place: Place) {
@@ -178,7 +194,7 @@ impl<W: Work> State<W> {
     fn is_drained(&self) -> bool {
         match self.phase {
             Phase::Open => false,
-            Phase::Closed => self.waiting.is_empty() && self.cancelled.is_empty(),
+            Phase::Closed => self.waiting.is_empty() && self.aside.is_empty(),
             Phase::Abandoned => true,
         }
     }
@@ -191,17 +207,22 @@ impl<W: Work> State<W> {
 impl<W: Work> Crew<W> {
     /// Starts `jobs` threads and those beside them. Where the machine gives fewer, these do the same work. `first` comes before what
     /// the input has.
-    pub(crate) fn start(work: W, jobs: usize, input: W::Input, first: Option<W::Job>) -> Result<Arc<Self>, Failure> {
+    pub(crate) fn start(
+        work: W,
+        jobs: usize,
+        input: W::Input,
+        first: Option<(u64, W::Job)>,
+    ) -> Result<Arc<Self>, Failure> {
         let state = Mutex::new(State::new());
         let crew = Arc::new(Self { work, state, wake: Condvar::new(), watch: Condvar::new(), over: Condvar::new() });
-        let start = |leading| {
+        let (first_of_all, other) = (Arc::clone(&crew), || {
             let crew = Arc::clone(&crew);
-            spawn(move || crew.run(leading))
-        };
+            spawn(move || crew.run(|| {}))
+        });
         // No job is taken in before it is known how many there may be.
         let mut state = crew.lock();
-        start(Some((input, first))).map_err(Failure::Threads)?;
-        let others = (1..jobs.saturating_add(OTHERS)).map_while(|_| start(None).ok()).count();
+        spawn(move || first_of_all.run(|| first_of_all.begin(input, first))).map_err(Failure::Threads)?;
+        let others = (1..jobs.saturating_add(OTHERS)).map_while(|_| other().ok()).count();
         state.jobs = (1 + others).saturating_sub(OTHERS).max(1);
         drop(state);
         Ok(crew)
@@ -223,12 +244,10 @@ impl<W: Work> Crew<W> {
         self.abandon(|_| {});
     }
 
-    /// What a thread does, the first of them with the input and perhaps a job.
-    fn run(&self, leading: Option<(W::Input, Option<W::Job>)>) {
+    /// What a thread does.
+    fn run(&self, begin: impl FnOnce()) {
         let work = || {
-            if let Some((input, first)) = leading {
-                self.begin(input, first);
-            }
+            begin();
             while let Some(task) = self.next_task() {
                 match task {
                     Task::Lead(input) => self.lead(input),
@@ -241,9 +260,9 @@ impl<W: Work> Crew<W> {
         }
     }
 
-    fn begin(&self, input: W::Input, first: Option<W::Job>) {
+    fn begin(&self, input: W::Input, first: Option<(u64, W::Job)>) {
         let input = match first {
-            Some(job) => self.take_in(job, input),
+            Some((number, job)) => self.take_in(number, job, input),
             None => Some(input),
         };
         if let Some(input) = input {
@@ -308,11 +327,15 @@ impl<W: Work> Crew<W> {
     fn lead(&self, mut input: W::Input) {
         loop {
             match self.work.hear(&mut input) {
-                Ok(Some(Heard::Job(job))) => match self.take_in(job, input) {
+                Ok(Some(Heard::InTurn(number, job))) => match self.take_in(number, job, input) {
                     Some(same) => input = same,
                     None => return,
                 },
-                Ok(Some(Heard::Cancellation)) => self.withdraw(),
+                Ok(Some(Heard::Aside(job))) => match self.take_aside(job, input) {
+                    Some(same) => input = same,
+                    None => return,
+                },
+                Ok(Some(Heard::Cancellation(numbers))) => self.withdraw(&numbers),
                 Ok(Some(Heard::Other)) => {}
                 Ok(None) => return self.close(input, None),
                 Err(error) => return self.close(input, Some(error)),
@@ -321,19 +344,46 @@ impl<W: Work> Crew<W> {
     }
 
     /// Does the job, or has it wait for its turn. The input is gone when another thread has taken it over.
-    fn take_in(&self, job: W::Job, input: W::Input) -> Option<W::Input> {
+    fn take_in(&self, number: u64, job: W::Job, input: W::Input) -> Option<W::Input> {
         let mut state = self.lock();
+        if state.is_free(Place::InTurn) {
+            return self.perform_here(state, job, Place::InTurn, input);
+        }
         if state.phase == Phase::Abandoned {
             return None;
         }
-        if state.running == state.jobs || !state.waiting.is_empty() {
-            state.waiting.push_back(job);
-            if state.running < state.jobs {
-                self.wake.notify_one();
-            }
-            return Some(input);
+        state.waiting.insert(number, job);
+        if state.running < state.jobs {
+            self.wake.notify_one();
         }
-        state.running += 1;
+        Some(input)
+    }
+
+    /// The same of one that waits for none but those like it.
+    fn take_aside(&self, job: W::Job, input: W::Input) -> Option<W::Input> {
+        let mut state = self.lock();
+        if state.is_free(Place::Aside) {
+            return self.perform_here(state, job, Place::Aside, input);
+        }
+        if state.phase == Phase::Abandoned {
+            return None;
+        }
+        state.aside.push_back(job);
+        Some(input)
+    }
+
+    /// Does the job, while the input lies where others can take it.
+    fn perform_here(
+        &self,
+        mut state: MutexGuard<'_, State<W>>,
+        job: W::Job,
+        place: Place,
+        input: W::Input,
+    ) -> Option<W::Input> {
+        if state.phase == Phase::Abandoned {
+            return None;
+        }
+        state.enter(place);
         state.turns += 1;
         // Who is to take it up may be awake already, at a job.
         state.has_more = state.running < state.jobs && self.work.has_more(&input);
@@ -344,8 +394,10 @@ impl<W: Work> Crew<W> {
             self.have_watched(&state);
         }
         drop(state);
-        self.perform(job, Place::InTurn);
-        self.lock().input.take()
+        self.perform(job, place);
+        let mut state = self.lock();
+        // Who has finished a job takes up the next one that waits before it reads more.
+        if state.has_job_aside() || state.has_job_in_turn() { None } else { state.input.take() }
     }
 
     /// Somebody looks at the input, or is woken to do so.
@@ -364,13 +416,10 @@ impl<W: Work> Crew<W> {
         self.tell_if_over(&state);
     }
 
-    /// Jobs that were cancelled need not wait for their turn.
-    fn withdraw(&self) {
-        let mut state = self.lock();
-        let waiting = std::mem::take(&mut state.waiting).into_iter();
-        let (mut cancelled, waiting): (VecDeque<_>, _) = waiting.partition(|job| self.work.is_cancelled(job));
-        state.waiting = waiting;
-        state.cancelled.append(&mut cancelled);
+    fn withdraw(&self, numbers: &[u64]) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.aside.extend(numbers.iter().filter_map(|number| state.waiting.remove(number)));
         self.wake.notify_one();
     }
 
@@ -391,7 +440,7 @@ impl<W: Work> Crew<W> {
         let mut state = self.lock();
         why(&mut state.end);
         state.phase = Phase::Abandoned;
-        let dropped = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.cancelled), state.input.take());
+        let dropped = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.aside), state.input.take());
         self.tell_if_drained(&state);
         self.tell_if_over(&state);
         drop(state);
@@ -428,7 +477,7 @@ mod tests {
     /// What the input of a test has.
     type Said = Heard<Box<dyn FnOnce() -> io::Result<()> + Send>>;
 
-    /// Jobs do what they are. All that wait count as cancelled when one is.
+    /// Jobs do what they are.
     #[derive(Default)]
     struct Doing {
         running: AtomicUsize,
@@ -448,10 +497,6 @@ mod tests {
             false
         }
 
-        fn is_cancelled(&self, _: &Self::Job) -> bool {
-            true
-        }
-
         fn perform(&self, job: Self::Job) -> io::Result<()> {
             self.most.fetch_max(1 + self.running.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
             let result = job();
@@ -469,21 +514,22 @@ mod tests {
         (sender, Crew::start(Doing::default(), jobs, input, None).unwrap())
     }
 
-    fn job(work: impl FnOnce() + Send + 'static) -> Said {
-        Heard::Job(Box::new(move || {
+    fn job(number: u64, work: impl FnOnce() + Send + 'static) -> Said {
+        let work = move || {
             work();
             Ok(())
-        }))
+        };
+        Heard::InTurn(number, Box::new(work))
     }
 
     /// A job that lasts until it is told to end, and tells that it runs.
-    fn lasting() -> (Said, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    fn lasting(number: u64) -> (Said, mpsc::Receiver<()>, mpsc::Sender<()>) {
         let ((runs, running), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
         let work = move || {
             runs.send(()).unwrap();
             let _ = ended.recv();
         };
-        (job(work), running, end)
+        (job(number, work), running, end)
     }
 
     #[test]
@@ -498,7 +544,7 @@ mod tests {
                     sleep(pause);
                     done.lock().unwrap().push(number);
                 };
-                sender.send(job(work)).unwrap();
+                sender.send(job(number, work)).unwrap();
             }
             drop(sender);
             assert!(crew.wait().is_ok());
@@ -513,15 +559,15 @@ mod tests {
     #[test]
     fn jobs_that_last_hold_neither_the_input_nor_others_up() {
         let (sender, crew) = crew(3);
-        let lasting = [(); 2].map(|()| {
-            let (job, running, end) = lasting();
+        let lasting = [1, 2].map(|number| {
+            let (job, running, end) = lasting(number);
             sender.send(job).unwrap();
             running.recv().unwrap();
             end
         });
-        for _ in 0..100 {
+        for number in 3..100 {
             let (done, is_done) = mpsc::channel();
-            sender.send(job(move || done.send(()).unwrap())).unwrap();
+            sender.send(job(number, move || done.send(()).unwrap())).unwrap();
             is_done.recv().unwrap();
         }
         assert_eq!(crew.work.most.load(Ordering::SeqCst), 3);
@@ -530,28 +576,40 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_jobs_wait_for_no_other() {
+    fn jobs_that_are_cancelled_or_aside_wait_for_no_other() {
         let (sender, crew) = crew(1);
-        let (first, running, end) = lasting();
+        let (first, running, end) = lasting(1);
         sender.send(first).unwrap();
         running.recv().unwrap();
         let (done, is_done) = mpsc::channel();
-        for _ in 0..3 {
+        let told = |number: u64| {
             let done = done.clone();
-            sender.send(job(move || done.send(()).unwrap())).unwrap();
-        }
+            move || done.send(number).unwrap()
+        };
+        (2..6).for_each(|number| sender.send(job(number, told(number))).unwrap());
         sleep(20 * TICK);
         assert_eq!(is_done.try_recv(), Err(mpsc::TryRecvError::Empty), "they wait for their turn");
-        sender.send(Heard::Cancellation).unwrap();
-        (0..3).for_each(|_| is_done.recv().unwrap());
+        // One that runs, and one that there is not.
+        sender.send(Heard::Cancellation(vec![1, 3, 5, 7])).unwrap();
+        assert_eq!([(); 2].map(|()| is_done.recv().unwrap()), [3, 5]);
+        for number in 10..20 {
+            let told = told(number);
+            let work = move || {
+                told();
+                Ok(())
+            };
+            sender.send(Heard::Aside(Box::new(work))).unwrap();
+        }
+        assert!((10..20).all(|number| is_done.recv() == Ok(number)));
         drop((end, sender));
         assert!(crew.wait().is_ok());
+        assert_eq!([(); 2].map(|()| is_done.recv().unwrap()), [2, 4]);
     }
 
     #[test]
     fn a_failure_ends_it_though_nothing_ends_the_input() {
         let (sender, crew) = crew(2);
-        sender.send(Heard::Job(Box::new(|| Err(io::ErrorKind::StorageFull.into())))).unwrap();
+        sender.send(Heard::InTurn(1, Box::new(|| Err(io::ErrorKind::StorageFull.into())))).unwrap();
         assert!(matches!(crew.wait(), Err(Failure::Output(error)) if error.kind() == io::ErrorKind::StorageFull));
         assert_eq!(crew.work.abandoned.load(Ordering::SeqCst), 1);
         drop(sender);
@@ -561,7 +619,7 @@ mod tests {
     #[should_panic(expected = "as the test wants it")]
     fn a_panic_ends_it_and_goes_on_where_it_is_waited_for() {
         let (sender, crew) = crew(2);
-        sender.send(job(|| panic!("as the test wants it"))).unwrap();
+        sender.send(job(1, || panic!("as the test wants it"))).unwrap();
         let _ = crew.wait();
     }
 }

@@ -61,18 +61,13 @@ impl<W: Write + Send + 'static> Work for Calls<W> {
 
     fn hear(&self, lines: &mut LineReader) -> io::Result<Option<Heard<Job>>> {
         Ok(next_message(lines)?.map(|(message, bytes)| match message {
-            Message::Call(call) => Heard::Job(self.job(call, bytes)),
-            Message::Cancel { id } if self.running.cancel(&id) => Heard::Cancellation,
-            Message::Cancel { .. } => Heard::Other,
+            Message::Call(call) => self.job(call, bytes),
+            Message::Cancel { id } => Heard::Cancellation(self.running.cancel(&id)),
         }))
     }
 
     fn has_more(&self, lines: &LineReader) -> bool {
         lines.has_line()
-    }
-
-    fn is_cancelled(&self, job: &Job) -> bool {
-        job.ticket.is_cancelled()
     }
 
     fn perform(&self, Job { call, ticket, _share }: Job) -> io::Result<()> {
@@ -89,10 +84,10 @@ impl<W: Write + Send + 'static> Work for Calls<W> {
 }
 
 impl<W> Calls<W> {
-    fn job(&self, call: ToolCall, bytes: usize) -> Job {
+    fn job(&self, call: ToolCall, bytes: usize) -> Heard<Job> {
         let share = self.budget.take(bytes + COPIES_OF_ID * call.id().map_or(0, str::len) + CALL_BYTES);
         let ticket = self.running.start(call.id());
-        Job { call, ticket, _share: share }
+        Heard::InTurn(ticket.number(), Job { call, ticket, _share: share })
     }
 }
 

@@ -129,7 +129,10 @@ async fn session(
     // The SDK's loop is a task that has not run yet, since nothing was waited for here. It will not find the input.
     if let Some((lines, call)) = opening.leave().map_err(Failure::Input)? {
         // What the session begins with, if it is a call, gets another id, so that what the SDK's loop says to it is of nothing.
-        let first = call.and_then(|(request, own)| Some(Job::Call(request, client.unanswered.rename(&own)?)));
+        let first = call.and_then(|(request, own)| {
+            let own = client.unanswered.rename(own)?;
+            Some((own, Job::Call(request, own)))
+        });
         let session = Session { client, server, peer: running.peer().clone() };
         *crew = Some(Crew::start(session, jobs, Input { lines, requests: sender }, first)?);
     }

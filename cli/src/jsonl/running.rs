@@ -1,6 +1,6 @@
 //! The calls that are not answered yet, by their ids.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ struct Calls {
     /// By number.
     flags: HashMap<u64, Arc<AtomicBool>>,
     /// The numbers of an id.
-    numbers: HashMap<String, HashMap<u64, Arc<AtomicBool>>>,
+    numbers: HashMap<String, BTreeMap<u64, Arc<AtomicBool>>>,
 }
 
 /// The place of one call.
@@ -31,8 +31,8 @@ impl Ticket {
         &self.flag
     }
 
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.flag.load(Ordering::Relaxed)
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 }
 
@@ -49,12 +49,12 @@ impl Running {
         ticket
     }
 
-    /// Whether there is one with this id.
-    pub(super) fn cancel(&self, id: &str) -> bool {
-        let calls = self.calls();
-        let flags = calls.numbers.get(id);
-        flags.into_iter().flat_map(HashMap::values).for_each(set);
-        flags.is_some()
+    /// The numbers of those with this id that were not cancelled yet, in order.
+    pub(super) fn cancel(&self, id: &str) -> Vec<u64> {
+        let mut calls = self.calls();
+        let cancelled = calls.numbers.remove(id).unwrap_or_default();
+        cancelled.values().for_each(set);
+        cancelled.into_keys().collect()
     }
 
     pub(super) fn cancel_all(&self) {

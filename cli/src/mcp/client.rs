@@ -1,7 +1,7 @@
 //! The client: what it asks, and what it is answered.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
@@ -19,9 +19,9 @@ const MESSAGE_BYTES: usize = 8 * 1024;
 /// A message.
 pub(super) enum Received {
     /// With our id.
-    Request(Box<ClientRequest>, RequestId),
-    /// What reads for the request stops already.
-    Cancellation,
+    Request(Box<ClientRequest>, u64),
+    /// Of the request with this id of ours. What reads for it stops already.
+    Cancellation(u64),
     /// An answer already, with the share of the budget.
     Refusal(Box<ServerJsonRpcMessage>, Share),
     /// Nothing to do.
@@ -32,12 +32,12 @@ pub(super) enum Received {
 pub(super) struct Client {
     pub(super) budget: Arc<Budget>,
     pub(super) unanswered: Unanswered,
-    output: Mutex<Output>,
+    output: Output,
 }
 
 impl Client {
     pub(super) fn new(budget: Arc<Budget>, output: Output) -> Self {
-        Self { budget, unanswered: Unanswered::default(), output: Mutex::new(output) }
+        Self { budget, unanswered: Unanswered::default(), output }
     }
 
     /// Waits for the next message. `None` at the end.
@@ -49,9 +49,9 @@ impl Client {
                 Ok(own) => Received::Request(request, own),
                 Err(share) => Received::Refusal(twice(id), share),
             },
-            Message::Cancellation(id) if self.unanswered.cancel(&id) => Received::Cancellation,
+            Message::Cancellation(id) => self.unanswered.cancel(&id).map_or(Received::Passed, Received::Cancellation),
             Message::Refused(answer) => Received::Refusal(answer, share),
-            Message::Cancellation(_) | Message::Passed => Received::Passed,
+            Message::Passed => Received::Passed,
         }))
     }
 
@@ -59,11 +59,11 @@ impl Client {
     pub(super) fn tell(&self, mut message: ServerJsonRpcMessage) -> io::Result<()> {
         let Some(id) = answered(&mut message) else { return self.write(&message) };
         // Whoever waits for its turn to write can still be cancelled.
-        let mut output = self.output();
+        let mut turn = self.output.turn();
         match self.unanswered.end(id) {
             Some(place) if !place.is_cancelled() => {
                 *id = place.id().clone();
-                let written = output.write(&message);
+                let written = turn.write(&message);
                 // Its share is free only now: when all are, everything is answered.
                 drop(place);
                 written
@@ -74,26 +74,22 @@ impl Client {
 
     /// Writes how far a request has come, which we know by this id of ours, unless it is cancelled.
     pub(super) fn tell_progress(&self, own: &RequestId, news: &ServerJsonRpcMessage) {
-        let mut output = self.output();
+        let mut turn = self.output.turn();
         if !self.unanswered.is_cancelled(own) {
             // A client that is gone is noticed elsewhere.
-            let _ = output.write(news);
+            let _ = turn.write(news);
         }
     }
 
     /// Writes what has the client's id.
     pub(super) fn write(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
-        self.output().write(message)
+        self.output.turn().write(message)
     }
 
     /// Stops all reads; nothing is written any more.
     pub(super) fn abandon(&self) {
         self.unanswered.cancel_all();
-        self.output().fail(io::Error::other("a thread broke off"));
-    }
-
-    fn output(&self) -> MutexGuard<'_, Output> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+        self.output.fail(io::Error::other("a thread broke off"));
     }
 }
 

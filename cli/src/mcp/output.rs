@@ -1,6 +1,7 @@
 //! Answers on their way out, each a line, flushed.
 
 use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::ServerJsonRpcMessage;
 use tokio::sync::oneshot;
@@ -8,35 +9,52 @@ use tokio::sync::oneshot;
 use crate::print;
 
 pub(super) struct Output {
-    writer: Box<dyn Write + Send>,
-    /// Used up by the first failure; nothing is written from then on.
-    failure: Option<oneshot::Sender<io::Error>>,
+    writer: Mutex<Box<dyn Write + Send>>,
+    /// Used up by the first failure; nothing is written from then on. Whoever tells it does not wait for who writes.
+    failure: Mutex<Option<oneshot::Sender<io::Error>>>,
+}
+
+/// Whose turn it is to write.
+pub(super) struct Turn<'a> {
+    output: &'a Output,
+    writer: MutexGuard<'a, Box<dyn Write + Send>>,
 }
 
 impl Output {
     /// The receiver hears when writing has failed.
     pub(super) fn new(writer: impl Write + Send + 'static) -> (Self, oneshot::Receiver<io::Error>) {
         let (failure, failed) = oneshot::channel();
-        (Self { writer: Box::new(writer), failure: Some(failure) }, failed)
+        (Self { writer: Mutex::new(Box::new(writer)), failure: Mutex::new(Some(failure)) }, failed)
     }
 
-    /// Waits while the client does not read.
-    pub(super) fn write(&mut self, message: &ServerJsonRpcMessage) -> io::Result<()> {
-        if self.failure.is_none() {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        let line = simd_json::serde::to_string(message).map_err(io::Error::other);
-        line.and_then(|line| print::line(&mut self.writer, line)).map_err(|error| {
-            self.fail(error);
-            io::ErrorKind::BrokenPipe.into()
-        })
+    /// Waits while others write.
+    pub(super) fn turn(&self) -> Turn<'_> {
+        Turn { output: self, writer: self.writer.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
-    pub(super) fn fail(&mut self, error: io::Error) {
-        if let Some(failure) = self.failure.take() {
+    pub(super) fn fail(&self, error: io::Error) {
+        if let Some(failure) = self.failure().take() {
             // Fails when the session has ended already.
             let _ = failure.send(error);
         }
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<oneshot::Sender<io::Error>>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn<'_> {
+    /// Waits while the client does not read.
+    pub(super) fn write(&mut self, message: &ServerJsonRpcMessage) -> io::Result<()> {
+        if self.output.failure().is_none() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let line = simd_json::serde::to_string(message).map_err(io::Error::other);
+        line.and_then(|line| print::line(&mut *self.writer, line)).map_err(|error| {
+            self.output.fail(error);
+            io::ErrorKind::BrokenPipe.into()
+        })
     }
 }
 
@@ -53,7 +71,7 @@ mod tests {
         let (mut reader, writer) = input;
         let result = ServerResult::CallToolResult(CallToolResult::success(vec![ContentBlock::text(text)]));
         let message = ServerJsonRpcMessage::response(result, RequestId::Number(1));
-        Output::new(writer).0.write(&message).unwrap();
+        Output::new(writer).0.turn().write(&message).unwrap();
         io::Read::read_to_end(&mut reader, &mut output).unwrap();
         String::from_utf8(output).unwrap()
     }

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -31,6 +31,11 @@ pub(super) struct Server {
 pub(super) struct MayWait;
 
 impl Server {
+    /// Whether this is a call of the tool.
+    pub(super) fn has(&self, request: &ClientRequest) -> bool {
+        matches!(request, ClientRequest::CallToolRequest(call) if call.params.name == self.tool.name)
+    }
+
     /// Reads. A panic is told on standard error.
     fn result(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
         let call: &Call = context.extensions.get().expect("every call of a tool was given one as it was read");

@@ -4,13 +4,14 @@ use std::io;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions, GetMeta, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions, GetMeta, ServerJsonRpcMessage};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, Peer, RoleServer, Service};
 use tokio::sync::mpsc;
 
 use super::client::{Client, Received};
 use super::server::{MayWait, Server};
+use super::unanswered::as_id;
 use crate::budget::Share;
 use crate::crew::{Heard, Work};
 use crate::input::LineReader;
@@ -28,8 +29,8 @@ pub(super) struct Input {
 }
 
 pub(super) enum Job {
-    /// Of a tool, with our id.
-    Call(Box<ClientRequest>, RequestId),
+    /// Of the tool, with our id.
+    Call(Box<ClientRequest>, u64),
     Refusal(Box<ServerJsonRpcMessage>, Share),
 }
 
@@ -39,26 +40,20 @@ impl Work for Session {
 
     fn hear(&self, input: &mut Input) -> io::Result<Option<Heard<Job>>> {
         Ok(self.client.hear(&mut input.lines)?.map(|received| match received {
-            Received::Request(request, own) if matches!(*request, ClientRequest::CallToolRequest(_)) => {
-                Heard::Job(Job::Call(request, own))
-            }
+            Received::Request(request, own) if self.server.has(&request) => Heard::InTurn(own, Job::Call(request, own)),
             Received::Request(request, own) => {
                 // Fails when the session has ended, and the process is about to.
-                let _ = input.requests.send(ClientJsonRpcMessage::request(*request, own));
+                let _ = input.requests.send(ClientJsonRpcMessage::request(*request, as_id(own)));
                 Heard::Other
             }
-            Received::Refusal(answer, share) => Heard::Job(Job::Refusal(answer, share)),
-            Received::Cancellation => Heard::Cancellation,
+            Received::Refusal(answer, share) => Heard::Aside(Job::Refusal(answer, share)),
+            Received::Cancellation(own) => Heard::Cancellation(vec![own]),
             Received::Passed => Heard::Other,
         }))
     }
 
     fn has_more(&self, input: &Input) -> bool {
         input.lines.has_line()
-    }
-
-    fn is_cancelled(&self, job: &Job) -> bool {
-        matches!(job, Job::Call(_, own) if self.client.unanswered.is_cancelled(own))
     }
 
     fn perform(&self, job: Job) -> io::Result<()> {
@@ -75,7 +70,8 @@ impl Work for Session {
 
 impl Session {
     /// Has the SDK handle the request as its own loop would, but on this thread, to which [`MayWait`] makes it one step.
-    fn answer(&self, mut request: ClientRequest, own: RequestId) -> ServerJsonRpcMessage {
+    fn answer(&self, mut request: ClientRequest, own: u64) -> ServerJsonRpcMessage {
+        let own = as_id(own);
         let mut context = RequestContext::new(own.clone(), self.peer.clone());
         context.meta = std::mem::take(request.get_meta_mut());
         context.extensions = std::mem::take(request.extensions_mut());

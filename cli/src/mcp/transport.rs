@@ -5,15 +5,16 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 
 use super::client::{Client, Received};
+use super::unanswered::as_id;
 use crate::input::LineReader;
 
 /// A call of the tool, with our id.
-pub(super) type Call = (Box<ClientRequest>, RequestId);
+pub(super) type Call = (Box<ClientRequest>, u64);
 
 /// The input while there is no session yet: the SDK asks for one message after the other then, and answers each before the next.
 #[derive(Clone)]
@@ -38,8 +39,8 @@ impl Opening {
             match client.hear(lines) {
                 Ok(Some(Received::Request(request, own))) => {
                     let is_call = matches!(*request, ClientRequest::CallToolRequest(_));
-                    *last_call = is_call.then(|| (request.clone(), own.clone()));
-                    return Some(ClientJsonRpcMessage::request(*request, own));
+                    *last_call = is_call.then(|| (request.clone(), own));
+                    return Some(ClientJsonRpcMessage::request(*request, as_id(own)));
                 }
                 Ok(Some(Received::Refusal(answer, _share))) => {
                     // Who waits for the failure is told by the output.
@@ -47,7 +48,7 @@ impl Opening {
                         *state = State::Ended(Ok(()));
                     }
                 }
-                Ok(Some(Received::Cancellation | Received::Passed)) => {}
+                Ok(Some(Received::Cancellation(_) | Received::Passed)) => {}
                 Ok(None) => *state = State::Ended(Ok(())),
                 Err(error) => *state = State::Ended(Err(error)),
             }

@@ -19,11 +19,11 @@ pub(super) struct Unanswered {
 #[derive(Default)]
 struct Requests {
     /// Our last id.
-    last: i64,
+    last: u64,
     /// By our ids.
-    places: HashMap<RequestId, Place>,
+    places: HashMap<u64, Place>,
     /// Ours, by the clients'.
-    ids: HashMap<RequestId, RequestId>,
+    ids: HashMap<RequestId, u64>,
 }
 
 /// What a request holds until its answer is written.
@@ -49,20 +49,37 @@ impl Place {
     }
 }
 
-impl Requests {
-    fn insert(&mut self, place: Place) -> RequestId {
-        self.last += 1;
-        let own = RequestId::Number(self.last);
-        self.ids.insert(place.id.clone(), own.clone());
-        self.places.insert(own.clone(), place);
-        own
+/// As the SDK knows it.
+pub(super) fn as_id(own: u64) -> RequestId {
+    // A server would have to answer for centuries to come to numbers that are none of its.
+    RequestId::Number(i64::try_from(own).unwrap_or(i64::MAX))
+}
+
+fn own(id: &RequestId) -> Option<u64> {
+    match id {
+        RequestId::Number(own) => u64::try_from(*own).ok(),
+        RequestId::String(_) => None,
     }
 }
 
+impl Requests {
+    fn insert(&mut self, place: Place) -> u64 {
+        self.last += 1;
+        self.ids.insert(place.id.clone(), self.last);
+        self.places.insert(self.last, place);
+        self.last
+    }
+
+    fn place(&self, id: &RequestId) -> Option<&Place> {
+        self.places.get(&own(id)?)
+    }
+}
+
+/// Requests are told by our ids, but where it says the client's.
 impl Unanswered {
-    /// Our id for a request with this one. Fails, and gives the share back, when there is one already: whose an answer were could not be
-    /// told.
-    pub(super) fn start(&self, id: RequestId, share: Share) -> Result<RequestId, Share> {
+    /// Our id for a request with this one of the client's, greater than any before. Fails, and gives the share back, when there is one
+    /// already: whose an answer were could not be told.
+    pub(super) fn start(&self, id: RequestId, share: Share) -> Result<u64, Share> {
         let mut requests = self.requests();
         if requests.ids.contains_key(&id) {
             return Err(share);
@@ -71,27 +88,27 @@ impl Unanswered {
     }
 
     /// Another id of ours for a request; `None` where it is answered.
-    pub(super) fn rename(&self, own: &RequestId) -> Option<RequestId> {
+    pub(super) fn rename(&self, own: u64) -> Option<u64> {
         let mut requests = self.requests();
-        let place = requests.places.remove(own)?;
+        let place = requests.places.remove(&own)?;
         Some(requests.insert(place))
     }
 
     /// What tells that this one is cancelled.
-    pub(super) fn flag(&self, own: &RequestId) -> Arc<AtomicBool> {
-        self.requests().places.get(own).map(|place| Arc::clone(&place.cancelled)).unwrap_or_default()
+    pub(super) fn flag(&self, id: &RequestId) -> Arc<AtomicBool> {
+        self.requests().place(id).map(|place| Arc::clone(&place.cancelled)).unwrap_or_default()
     }
 
-    pub(super) fn is_cancelled(&self, own: &RequestId) -> bool {
-        self.requests().places.get(own).is_some_and(Place::is_cancelled)
+    pub(super) fn is_cancelled(&self, id: &RequestId) -> bool {
+        self.requests().place(id).is_some_and(Place::is_cancelled)
     }
 
-    /// What reads stops, and the client may use the id again; the place is taken until the read has ended. Whether there is one.
-    pub(super) fn cancel(&self, id: &RequestId) -> bool {
+    /// By the client's id, which it may use again; what reads stops, and the place is taken until it has ended. Our id, where there is
+    /// such a request.
+    pub(super) fn cancel(&self, id: &RequestId) -> Option<u64> {
         let mut requests = self.requests();
-        let own = requests.ids.remove(id);
-        let place = own.and_then(|own| requests.places.get(&own));
-        place.inspect(|place| place.cancel()).is_some()
+        let own = requests.ids.remove(id)?;
+        requests.places.get(&own).inspect(|place| place.cancel()).map(|_| own)
     }
 
     pub(super) fn cancel_all(&self) {
@@ -99,10 +116,11 @@ impl Unanswered {
     }
 
     /// `None` where nothing waits for an answer.
-    pub(super) fn end(&self, own: &RequestId) -> Option<Place> {
+    pub(super) fn end(&self, id: &RequestId) -> Option<Place> {
+        let own = own(id)?;
         let mut requests = self.requests();
-        let place = requests.places.remove(own)?;
-        if requests.ids.get(&place.id) == Some(own) {
+        let place = requests.places.remove(&own)?;
+        if requests.ids.get(&place.id) == Some(&own) {
             requests.ids.remove(&place.id);
         }
         Some(place)

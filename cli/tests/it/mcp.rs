@@ -427,6 +427,61 @@ fn an_id_that_is_used_again_after_a_cancellation_is_that_of_the_new_call() {
     }
 }
 
+#[test]
+fn what_is_refused_waits_for_no_read() {
+    let directory = directory(FILES);
+    endless(&directory);
+    for mut session in eras(&directory, &[&["--jobs", "1"], &WITHOUT_END[..]].concat()) {
+        for id in ["reads", "waits"] {
+            session.call(id, json!({"path": "endless"}));
+        }
+        session.send(b"no message\n");
+        assert_eq!(error_code(&session.next()), PARSE_ERROR);
+        session.call("waits", json!({"path": "a.txt"}));
+        assert_eq!(error_code(&session.next()), INVALID_REQUEST);
+        for (method, params) in [("tools/list", json!(7)), ("tools/call", json!({"name": "write", "arguments": {}}))] {
+            session.request("refused", method, params);
+            assert_eq!(error_code(&session.next()), INVALID_PARAMS);
+        }
+        for id in ["reads", "waits"] {
+            session.cancel(id);
+        }
+        assert_eq!(session.end(), Vec::<Value>::new());
+    }
+}
+
+/// The answer is there, but the client takes none.
+#[test]
+fn a_call_that_is_cancelled_while_its_answer_waits_for_another_gets_none() {
+    let directory = directory(&[("large", &b"a line that is read\n".repeat(20_000)), ("small", b"one\n")]);
+    let mut child =
+        spawn(&directory, &["mcp", "--root", ".", "--jobs", "4", "--max-bytes", "1MiB", "--max-lines", "20000"]);
+    let mut input = child.stdin.take().unwrap();
+    let mut say = |message: Value| {
+        writeln!(input, "{message}").unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+    };
+    let call = |id: &str, path: &str| {
+        let params = json!({"name": "read", "arguments": {"path": path}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    let client = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+    say(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+    say(call("large", "large"));
+    say(call("small", "small"));
+    let params = json!({"requestId": "small"});
+    say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    say(call("small", "large"));
+    drop(input);
+    let answers = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
+    let answers: Vec<Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ids: Vec<_> = answers.iter().map(|answer| &answer["id"]).collect();
+    assert_eq!(ids, [&json!(0), &json!("large"), &json!("small")]);
+    assert_eq!(answers[1]["result"], answers[2]["result"]);
+    assert!(child.wait().unwrap().success());
+}
+
 /// Neither what comes later with its id, nor the session, whether it has begun or not.
 #[test]
 fn a_cancellation_of_nothing_stops_nothing() {
