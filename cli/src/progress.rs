@@ -1,5 +1,7 @@
-//! A scan that takes longer than a second shows how far it has come, where standard error is a terminal. What libraries for that need
-//! of libm is one more shared library to load, at each start.
+//! A scan that takes longer than a second shows how far it has come, where standard error is a terminal.
+//!
+//! Written out here, since the library for it brings libm in: one more shared library to load at each start, for a picture that hardly
+//! any read lasts long enough to show.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -43,25 +45,33 @@ fn draw(line: fmt::Arguments<'_>) {
     let _ = write!(io::stderr(), "{CLEAR}{line}");
 }
 
-/// Shorter than any terminal is wide: of one that goes on below, only the end would be cleared.
+/// Less wide than a terminal, mostly: of one that goes on below, only the end would be cleared.
 struct Line {
     scanned: u64,
     size: Option<u64>,
     passed: Duration,
 }
 
+/// Characters of the bar.
+const BAR: usize = 30;
+
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", mebibytes(self.scanned))?;
-        let Some(size) = self.size else { return Ok(()) };
-        let rest = u128::from(size.saturating_sub(self.scanned));
-        let left = rest * self.passed.as_millis() / u128::from(self.scanned.max(1));
-        write!(f, " of {}, {} s left", mebibytes(size), left.div_ceil(1000))
+        // It may have grown since it was opened.
+        let Some(size) = self.size.map(|size| size.max(self.scanned)).filter(|size| *size > 0) else {
+            return f.write_str(&amount(self.scanned));
+        };
+        let filled = usize::try_from(u128::from(self.scanned) * BAR as u128 / u128::from(size)).unwrap_or(BAR);
+        let left = u128::from(size - self.scanned) * self.passed.as_millis() / u128::from(self.scanned.max(1));
+        let (bar, rest) = ("█".repeat(filled), "░".repeat(BAR - filled));
+        write!(f, "{bar}{rest} {} of {}, {}s left", amount(self.scanned), amount(size), left.div_ceil(1000))
     }
 }
 
-fn mebibytes(bytes: u64) -> String {
-    format!("{} MiB", bytes >> 20)
+fn amount(bytes: u64) -> String {
+    let (unit, name) = if bytes < 1 << 30 { (20, "MiB") } else { (30, "GiB") };
+    let hundredths = (u128::from(bytes) * 100) >> unit;
+    format!("{}.{:02} {name}", hundredths / 100, hundredths % 100)
 }
 
 #[cfg(test)]
@@ -71,11 +81,13 @@ mod tests {
     #[test]
     fn tells_how_far_it_has_come_and_what_is_left() {
         let line = |scanned, size| Line { scanned, size, passed: Duration::from_millis(1500) }.to_string();
-        assert_eq!(line(3 << 20, Some(9 << 20)), "3 MiB of 9 MiB, 3 s left");
-        assert_eq!(line(9 << 20, Some(9 << 20)), "9 MiB of 9 MiB, 0 s left");
+        let bar = |filled: usize| "█".repeat(filled) + &"░".repeat(30 - filled);
+        assert_eq!(line(3 << 20, Some(9 << 20)), format!("{} 3.00 MiB of 9.00 MiB, 3s left", bar(10)));
+        assert_eq!(line(9 << 20, Some(9 << 20)), format!("{} 9.00 MiB of 9.00 MiB, 0s left", bar(30)));
+        assert_eq!(line(0, Some(3 << 29)), format!("{} 0.00 MiB of 1.50 GiB, 2415919104s left", bar(0)));
         // It has grown since it was opened.
-        assert_eq!(line(10 << 20, Some(9 << 20)), "10 MiB of 9 MiB, 0 s left");
-        assert_eq!(line(3 << 20, None), "3 MiB");
-        assert!(line(0, Some(u64::MAX)).len() < 80);
+        assert_eq!(line(10 << 20, Some(9 << 20)), format!("{} 10.00 MiB of 10.00 MiB, 0s left", bar(30)));
+        assert_eq!(line(3 << 20, None), "3.00 MiB");
+        assert!(line(u64::MAX / 2, Some(u64::MAX)).chars().count() < 80);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use nix::pty::openpty;
@@ -13,13 +14,18 @@ use crate::support::{capread, directory};
 /// What `capread` writes with a terminal as its standard output.
 #[track_caller]
 fn shown(directory: &TempDir, arguments: &[&str]) -> String {
+    screen(directory, arguments, |command, terminal| command.stdout(terminal))
+}
+
+#[track_caller]
+fn screen(directory: &TempDir, arguments: &[&str], attach: fn(&mut Command, OwnedFd) -> &mut Command) -> String {
     let terminal = openpty(None, None).unwrap();
     // As it is written: no `\r` before each `\n`.
     let mut settings = tcgetattr(&terminal.slave).unwrap();
     cfmakeraw(&mut settings);
     tcsetattr(&terminal.slave, SetArg::TCSANOW, &settings).unwrap();
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("capread"));
-    command.current_dir(directory).args(arguments).stdin(Stdio::null()).stdout(terminal.slave);
+    attach(command.current_dir(directory).args(arguments).stdin(Stdio::null()), terminal.slave);
     let mut child = command.spawn().unwrap();
     // With it goes this process's handle to the other end, so that the end comes when the child ends.
     drop(command);
@@ -47,6 +53,19 @@ fn shows_controls_escaped() {
     let first = ESCAPED.split_inclusive('\n').next().unwrap();
     assert_eq!(shown(&directory, &["read", "f", "--limit", "1"]), format!("{first}\n{hint}\n"));
     assert_eq!(shown(&directory, &["read", "f", "-n", "--limit", "1"]), format!("1\t{first}\n{hint}\n"));
+}
+
+#[test]
+fn shows_how_far_a_long_scan_has_come_and_leaves_nothing_of_it() {
+    let directory = directory(&[("f", &b"a line\n".repeat(2000))]);
+    File::options().write(true).open(directory.path().join("f")).unwrap().set_len(1 << 40).unwrap();
+    let arguments = ["read", "f", "--max-scan-bytes", "4TiB", "--deadline", "1500ms"];
+    let errors = screen(&directory, &arguments, |command, terminal| command.stdout(Stdio::null()).stderr(terminal));
+    let pictures: Vec<_> = errors.split("\r\u{1b}[K").collect();
+    let [before, drawn @ .., after] = &pictures[..] else { panic!("{errors}") };
+    assert_eq!((*before, *after), ("", "Read took longer than 1.5 s\n"));
+    assert!(drawn.len() > 1 && drawn.iter().all(|line| line.starts_with(['█', '░'])), "{errors}");
+    assert!(drawn.iter().all(|line| line.contains(" of 1024.00 GiB, ") && line.ends_with("s left")), "{errors}");
 }
 
 #[test]
