@@ -1,6 +1,6 @@
 //! Tool calls in the forms of the model providers, and the answers that belong to them.
 
-use serde::Serialize;
+use serde_core::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
