@@ -1,5 +1,5 @@
-//! Takes the unwinder from libgcc's archive, where the linker has it: a program is a tenth cheaper to start without its shared
-//! library. It is what a static build does.
+//! Takes the unwinder from libgcc's archive, where the linker has it: a program is cheaper to start without its shared
+//! library (docs/design.md). It is what a static build does.
 
 use std::env::var;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,13 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let Some(directory) = directory_of("libgcc_eh.a").filter(|_| is_dynamic_glibc()) else { return };
-    println!("cargo::rustc-link-search=native={}", directory.display());
-    println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
+    if !is_dynamic_glibc() {
+        return;
+    }
+    if let Some(directory) = directory_of("libgcc_eh.a") {
+        println!("cargo::rustc-link-search=native={}", directory.display());
+        println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
+    }
 }
 
 /// For this machine: of another one's linker, its name is not known here.

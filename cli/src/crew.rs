@@ -141,11 +141,11 @@ impl<W: Work> State<W> {
     /// The next job that may run, which takes its place.
     fn next_job(&mut self) -> Option<(W::Job, Place)> {
         if self.has_job_aside() {
-            self.running_aside += 1;
+            self.enter(Place::Aside);
             return Some((self.aside.pop_front()?, Place::Aside));
         }
         if self.has_job_in_turn() {
-            self.running += 1;
+            self.enter(Place::InTurn);
             return Some((self.waiting.pop_first()?.1, Place::InTurn));
         }
         None
@@ -159,7 +159,6 @@ impl<W: Work> State<W> {
         self.running < self.jobs && !self.waiting.is_empty()
     }
 
-    /// The place of a job that may run at once.
     fn enter(&mut self, place: Place) {
         match place {
             Place::InTurn => self.running += 1,
@@ -262,7 +261,7 @@ impl<W: Work> Crew<W> {
 
     fn begin(&self, input: W::Input, first: Option<(u64, W::Job)>) {
         let input = match first {
-            Some((number, job)) => self.take_in(number, job, input),
+            Some((number, job)) => self.take_in(Some(number), job, input),
             None => Some(input),
         };
         if let Some(input) = input {
@@ -327,11 +326,11 @@ impl<W: Work> Crew<W> {
     fn lead(&self, mut input: W::Input) {
         loop {
             match self.work.hear(&mut input) {
-                Ok(Some(Heard::InTurn(number, job))) => match self.take_in(number, job, input) {
+                Ok(Some(Heard::InTurn(number, job))) => match self.take_in(Some(number), job, input) {
                     Some(same) => input = same,
                     None => return,
                 },
-                Ok(Some(Heard::Aside(job))) => match self.take_aside(job, input) {
+                Ok(Some(Heard::Aside(job))) => match self.take_in(None, job, input) {
                     Some(same) => input = same,
                     None => return,
                 },
@@ -343,32 +342,24 @@ impl<W: Work> Crew<W> {
         }
     }
 
-    /// Does the job, or has it wait for its turn. The input is gone when another thread has taken it over.
-    fn take_in(&self, number: u64, job: W::Job, input: W::Input) -> Option<W::Input> {
+    /// Does the job, or has it wait for those before it: by its number those that have one, else those that have none. The input is
+    /// gone when another thread has taken it over.
+    fn take_in(&self, number: Option<u64>, job: W::Job, input: W::Input) -> Option<W::Input> {
         let mut state = self.lock();
-        if state.is_free(Place::InTurn) {
-            return self.perform_here(state, job, Place::InTurn, input);
-        }
         if state.phase == Phase::Abandoned {
             return None;
         }
-        state.waiting.insert(number, job);
-        if state.running < state.jobs {
+        let place = if number.is_some() { Place::InTurn } else { Place::Aside };
+        if state.is_free(place) {
+            return self.perform_here(state, job, place, input);
+        }
+        match number {
+            Some(number) => drop(state.waiting.insert(number, job)),
+            None => state.aside.push_back(job),
+        }
+        if state.has_job_in_turn() {
             self.wake.notify_one();
         }
-        Some(input)
-    }
-
-    /// The same of one that waits for none but those like it.
-    fn take_aside(&self, job: W::Job, input: W::Input) -> Option<W::Input> {
-        let mut state = self.lock();
-        if state.is_free(Place::Aside) {
-            return self.perform_here(state, job, Place::Aside, input);
-        }
-        if state.phase == Phase::Abandoned {
-            return None;
-        }
-        state.aside.push_back(job);
         Some(input)
     }
 
@@ -380,9 +371,6 @@ impl<W: Work> Crew<W> {
         place: Place,
         input: W::Input,
     ) -> Option<W::Input> {
-        if state.phase == Phase::Abandoned {
-            return None;
-        }
         state.enter(place);
         state.turns += 1;
         // Who is to take it up may be awake already, at a job.
